@@ -1,5 +1,6 @@
 // Command count counts code lines of the product and numeric literals of the rooms that decide, so that a change
-// that is to make the project smaller can be measured. With two folders it shows the difference: what is now, and what was.
+// that is to make the project smaller can be measured. With two folders it shows the difference: what is now, and what
+// was.
 package main
 
 import (

@@ -14,7 +14,9 @@ import (
 // areas returns the packages whose failure hurts users most: packing, disruption, launching, termination, error
 // classes, the stack.
 func areas() []string {
-	return []string{"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption",
+	return []string{"pkg/scheduling/podclass", "pkg/scheduling/capacity", "pkg/scheduling/podtopology",
+		"pkg/scheduling/packing", "pkg/scheduling/prices", "pkg/scheduling/report", "pkg/scheduling/search",
+		"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption",
 		"pkg/disruption/drift", "pkg/model/budgets", "pkg/nodeclaim/launch", "pkg/providers/fleet",
 		"pkg/nodeclaim/lifecycle", "pkg/nodeclaim/drain", "pkg/nodeclaim/interruption", "pkg/nodeclaim/awserrors",
 		"infra/stack"}

@@ -21,7 +21,7 @@ func awaitManifests(a *App, err error) error {
 
 // lacksManifests reports whether all that went wrong is that the API server knows a kind not, or refuses.
 func lacksManifests(err error) bool {
-	//nolint:errorlint // each of the joined errors is looked at
+	// Each of the joined errors is looked at.
 	if all, joined := err.(interface{ Unwrap() []error }); joined {
 		for _, one := range all.Unwrap() {
 			if !lacksManifests(one) {

@@ -127,7 +127,7 @@ func TestEachStageMayFailForOnePod(t *testing.T) {
 			if diff := gocmp.Diff([]string{"waiting pods team-b/evil-1,team-b/evil-2"}, faultsOf(got.Plan)); diff != "" {
 				t.Fatalf("faults (-want +got):\n%s", diff)
 			}
-			if f := got.Plan.Faults[0]; !strings.HasPrefix(f.Why, "planted at "+stage) || len(f.Stack) < 3 || !strings.HasPrefix(f.Stack[1], "joiner.sh/pkg/scheduling/binpack.stageTeller.tellStage stages.go:") {
+			if f := got.Plan.Faults[0]; !strings.HasPrefix(f.Why, "planted at "+stage) || len(f.Stack) < 3 || !strings.HasPrefix(f.Stack[1], "joiner.sh/pkg/scheduling/podclass.StageTeller.Tell stages.go:") {
 				t.Errorf("the fault says %q from %q", f.Why, f.Stack)
 			}
 			want := provisioning.Decide(withoutPods(s, "team-b/")).Plan

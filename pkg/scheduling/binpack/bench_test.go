@@ -7,56 +7,17 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/prices"
+	"joiner.sh/pkg/testing/manypods"
 )
-
-// services is a cluster of n pending pods in deployments of 50, of which some spread over zones or stay apart, some
-// want on-demand and some arm64, before one pool that may launch nearly everything.
-func services(b testing.TB, n int) cluster.Snapshot {
-	b.Helper()
-	c, err := instancetypes.DecodeCatalog(builtin.Data())
-	if err != nil {
-		b.Fatal(err)
-	}
-	generation, err := requirements.NewRequirement("karpenter.k8s.aws/instance-generation", requirements.Gt, "2")
-	if err != nil {
-		b.Fatal(err)
-	}
-	s := cluster.Snapshot{
-		Catalog: c, Classes: []instancetypes.Class{instancetypes.DefaultClass(c)},
-		Pools: []cluster.Pool{{Name: "default", Class: "default", Ready: true, Requirements: requirements.NewSet(
-			requirements.Of("karpenter.k8s.aws/instance-category", "c", "m", "r"), requirements.Of("karpenter.sh/capacity-type", "spot", "on-demand"), generation,
-		)}},
-	}
-	for i := range n {
-		app := i / 50
-		name := fmt.Sprintf("app-%04d", app)
-		p := cluster.Pod{
-			Namespace: "default", Name: fmt.Sprintf("%s-%d", name, i%50), Phase: "Pending", Unscheduled: true, Labels: map[string]string{"app": name},
-			Need: resources.List{CPU: int64(100 + app*37%40*100), Memory: int64(128+app*53%64*128) * resources.MiB, Pods: 1},
-		}
-		mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", name)}}
-		switch app % 7 {
-		case 1, 2:
-			p.Spread = []cluster.Spread{{Key: instancetypes.LabelZone, MaxSkew: 1, Selector: mine}}
-		case 3:
-			p.NodeSelector = map[string]string{instancetypes.LabelCapacityType: instancetypes.OnDemand}
-		case 4:
-			p.NodeSelector = map[string]string{instancetypes.LabelArch: "arm64"}
-		case 5:
-			p.AntiAffinity = []cluster.AffinityTerm{{Key: podclass.LabelHost, Selector: mine}}
-		}
-		s.Pods = append(s.Pods, p)
-	}
-	return s
-}
 
 // identical is a cluster of n pods of 1 cpu and 2 GiB.
 func identical(b testing.TB, n int) cluster.Snapshot {
-	s := services(b, 0)
+	s := manypods.Services(b, 0)
 	for i := range n {
 		s.Pods = append(s.Pods, cluster.Pod{
 			Namespace: "default", Name: fmt.Sprintf("web-%d", i), Phase: "Pending", Unscheduled: true,
@@ -69,7 +30,7 @@ func identical(b testing.TB, n int) cluster.Snapshot {
 // mixed is a cluster of n pods in thirty sizes, of which a fifth each keep apart from one another on nodes, stay near
 // one another in a zone, spread over hostnames, spread over zones, and do not care.
 func mixed(b *testing.B, n int) cluster.Snapshot {
-	s := services(b, 0)
+	s := manypods.Services(b, 0)
 	cpus, mems := []int64{100, 250, 500, 1000, 1500}, []int64{100, 256, 512, 1024, 2048, 4096}
 	for i := range n {
 		letter := string(rune('a' + i/5%7))
@@ -95,30 +56,6 @@ func mixed(b *testing.B, n int) cluster.Snapshot {
 	return s
 }
 
-// standing adds nodes with 28 pods each that run already.
-func standing(b testing.TB, s cluster.Snapshot, nodes int) cluster.Snapshot {
-	b.Helper()
-	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	i := slices.IndexFunc(types, func(t instancetypes.Type) bool { return t.Name == "m6g.8xlarge" })
-	if i < 0 {
-		b.Fatal("the catalog has no m6g.8xlarge")
-	}
-	waiting := s.Pods
-	for n := range nodes {
-		labels := types[i].Requirements.Labels()
-		labels[instancetypes.LabelZone] = fmt.Sprintf("us-west-2%c", 'a'+n%4)
-		name := fmt.Sprintf("node-%05d", n)
-		s.Nodes = append(s.Nodes, cluster.Node{Name: name, Labels: labels, Capacity: types[i].Capacity, Allocatable: types[i].Allocatable})
-		for j := range 28 {
-			p := waiting[(n*28+j*53)%len(waiting)]
-			p.AntiAffinity, p.Name, p.NodeName, p.Phase, p.Unscheduled = nil, fmt.Sprintf("old-%05d-%d", n, j), name, "Running", false
-			p.Need = resources.List{CPU: 1000, Memory: 2048 * resources.MiB, Pods: 1}
-			s.Pods = append(s.Pods, p)
-		}
-	}
-	return s
-}
-
 func benchmark(b *testing.B, s cluster.Snapshot) {
 	b.ReportAllocs()
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
@@ -134,17 +71,19 @@ func benchmark(b *testing.B, s cluster.Snapshot) {
 	b.ReportMetric(gap*100, "%gap")
 }
 
-func BenchmarkIdentical5000(b *testing.B)  { benchmark(b, identical(b, 5000)) }
-func BenchmarkMixed2000(b *testing.B)      { benchmark(b, mixed(b, 2000)) }
-func BenchmarkMixed5000(b *testing.B)      { benchmark(b, mixed(b, 5000)) }
-func BenchmarkServices1000(b *testing.B)   { benchmark(b, services(b, 1000)) }
-func BenchmarkServices10000(b *testing.B)  { benchmark(b, services(b, 10000)) }
-func BenchmarkServices50000(b *testing.B)  { benchmark(b, services(b, 50000)) }
-func BenchmarkStanding150000(b *testing.B) { benchmark(b, standing(b, services(b, 10000), 5000)) }
+func BenchmarkIdentical5000(b *testing.B) { benchmark(b, identical(b, 5000)) }
+func BenchmarkMixed2000(b *testing.B)     { benchmark(b, mixed(b, 2000)) }
+func BenchmarkMixed5000(b *testing.B)     { benchmark(b, mixed(b, 5000)) }
+func BenchmarkServices1000(b *testing.B)  { benchmark(b, manypods.Services(b, 1000)) }
+func BenchmarkServices10000(b *testing.B) { benchmark(b, manypods.Services(b, 10000)) }
+func BenchmarkServices50000(b *testing.B) { benchmark(b, manypods.Services(b, 50000)) }
+func BenchmarkStanding150000(b *testing.B) {
+	benchmark(b, manypods.Standing(b, manypods.Services(b, 10000), 5000))
+}
 
 // handful is n pods that wait, in deployments of three: what most passes are about.
 func handful(b *testing.B, n int) cluster.Snapshot {
-	s := services(b, 50*(n+2)/3)
+	s := manypods.Services(b, 50*(n+2)/3)
 	i := 0
 	s.Pods = slices.DeleteFunc(s.Pods, func(cluster.Pod) bool {
 		i++
@@ -158,7 +97,7 @@ func BenchmarkHandful(b *testing.B) {
 	for _, n := range []int{1, 5, 20} {
 		b.Run(fmt.Sprintf("pods=%d", n), func(b *testing.B) { benchmark(b, handful(b, n)) })
 		b.Run(fmt.Sprintf("pods=%d/nodes=100", n), func(b *testing.B) {
-			s := partlyFree(b, 1000, 100)
+			s := manypods.PartlyFree(b, 1000, 100)
 			s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
 			for i := range s.Pods { // room is left on few nodes
 				s.Pods[i].Need.CPU, s.Pods[i].Need.Memory = 3200, 12*1024*resources.MiB
@@ -170,66 +109,36 @@ func BenchmarkHandful(b *testing.B) {
 }
 
 func BenchmarkSurvey(b *testing.B) {
-	s := services(b, 10000)
+	s := manypods.Services(b, 10000)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	b.ReportAllocs()
 	for b.Loop() {
-		newProblem(s, func(string) []instancetypes.Type { return types })
+		packing.NewProblem(s, func(string) []instancetypes.Type { return types })
 	}
 }
 
 func BenchmarkPrice(b *testing.B) {
-	s := services(b, 10000)
+	s := manypods.Services(b, 10000)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	w := newProblem(s, func(string) []instancetypes.Type { return types })
+	w := packing.NewProblem(s, func(string) []instancetypes.Type { return types })
 	b.ReportAllocs()
 	for b.Loop() {
-		findShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
+		prices.FindShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
 	}
 }
 
-// partlyFree is services before nodes, every other of them on-demand, that are free to a good part: what their room is
-// used for decides what has to be launched.
-func partlyFree(b testing.TB, pods, nodes int) cluster.Snapshot {
-	s := standing(b, services(b, pods), nodes)
-	for i := range s.Nodes {
-		s.Nodes[i].Labels[instancetypes.LabelCapacityType] = []string{instancetypes.Spot, instancetypes.OnDemand}[i%2]
-	}
-	// Of the 28 pods of each node every third stays.
-	n := 0
-	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool {
-		n++
-		return p.NodeName != "" && n%3 != 0
-	})
-	return s
-}
-
-func BenchmarkPartlyFree(b *testing.B) { benchmark(b, partlyFree(b, 5000, 100)) }
-
-func BenchmarkSearch(b *testing.B) {
-	s := services(b, 3000)
-	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	sells := func(string) []instancetypes.Type { return types }
-	b.ReportAllocs()
-	for b.Loop() {
-		b.StopTimer()
-		w := newProblem(s, sells)
-		a := packByPrices(w, plainStrategy(w, newPricing(w)))
-		b.StartTimer()
-		improveByLocalSearch(a, a.strategy.prices.(*pricing), searchLimit{steps: 200})
-	}
-}
+func BenchmarkPartlyFree(b *testing.B) { benchmark(b, manypods.PartlyFree(b, 5000, 100)) }
 
 // BenchmarkWhatIf asks one stock where the pods of three of fifty nodes would go: of each three in turn, and of as many
 // that nobody else has room for.
 func BenchmarkWhatIf(b *testing.B) {
-	s := partlyFree(b, 1000, 50)
+	s := manypods.PartlyFree(b, 1000, 50)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = cluster.NoIterations, 0.02
 	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
 	for i := range s.Pods {
 		s.Pods[i].Owner = "ReplicaSet"
 	}
-	sizes := services(b, 1000).Pods
+	sizes := manypods.Services(b, 1000).Pods
 	for i := range s.Pods { // they are of many sizes
 		s.Pods[i].Need = sizes[i*7%len(sizes)].Need
 		s.Pods[i].Need.CPU, s.Pods[i].Need.Memory = s.Pods[i].Need.CPU/3, s.Pods[i].Need.Memory/3

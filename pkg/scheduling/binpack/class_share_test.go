@@ -11,7 +11,9 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/testing/manypods"
 )
 
 // hostilePods are n pods of one tenant, no two alike, each as large in one way as translate lets a pod be.
@@ -93,21 +95,21 @@ var hostileKinds = map[string]bool{"sizes": false, "small": true, "terms": true,
 func TestAHostileTenantDelaysNobody(t *testing.T) {
 	for _, kind := range slices.Sorted(maps.Keys(hostileKinds)) {
 		t.Run(kind, func(t *testing.T) {
-			s := services(t, 100)
+			s := manypods.Services(t, 100)
 			others := len(s.Pods)
 			s.Pods = append(s.Pods, hostilePods(kind, 1000)...)
 			s.Rules.PackingIterations, s.Rules.DemandMilliseconds = cluster.NoIterations, 300
 			var work int64
-			w := newSharedDemand(s)
-			for i, x := range w.classes.MeasureWork() {
-				if w.classes.List[i].Pod.Namespace == "evil" {
+			w := packing.NewSharedDemand(s)
+			for i, x := range w.Classes.MeasureWork() {
+				if w.Classes.List[i].Pod.Namespace == "evil" {
 					work += x
 				} else {
-					others -= len(w.classes.List[i].Pods)
+					others -= len(w.Classes.List[i].Pods)
 				}
 			}
-			if work > 300_000 || others != 0 || hostileKinds[kind] != (len(w.classes.Aside) > 500) {
-				t.Fatalf("%d us of the tenant's work, %d of his pods set aside, and %d of others", work, len(w.classes.Aside), others)
+			if work > 300_000 || others != 0 || hostileKinds[kind] != (len(w.Classes.Aside) > 500) {
+				t.Fatalf("%d us of the tenant's work, %d of his pods set aside, and %d of others", work, len(w.Classes.Aside), others)
 			}
 			if testing.Short() && kind != "terms" && kind != "resources" {
 				return
@@ -115,7 +117,7 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 			for _, u := range PodsFrom(s, ResolveOfferings(s)).Unplaced {
 				if !strings.HasPrefix(u.Pod, "evil/") {
 					t.Errorf("%s has no place: %s", u.Pod, u.Message())
-				} else if w.classes.Aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
+				} else if w.Classes.Aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
 					t.Errorf("%s is told %q", u.Pod, u.Message())
 				}
 			}
@@ -125,15 +127,15 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 
 // Within a namespace that is too much work, the classes that are little work come first, and buffers after pods.
 func TestLightClassesComeFirst(t *testing.T) {
-	s := services(t, 0)
+	s := manypods.Services(t, 0)
 	s.Pods = append(hostilePods("terms", 40), hostilePods("sizes", 10)...)
 	virtual := hostilePods("ports", 1)
 	virtual[0].Virtual = true
 	s.Pods = append(s.Pods, virtual...)
 	s.Rules.DemandMilliseconds = 100
 	kept := map[string]int{}
-	w := newSharedDemand(s)
-	for _, k := range w.classes.List {
+	w := packing.NewSharedDemand(s)
+	for _, k := range w.Classes.List {
 		kind, _, _ := strings.Cut(k.Pod.Name, "-")
 		kept[kind] += len(k.Pods)
 	}
@@ -144,7 +146,7 @@ func TestLightClassesComeFirst(t *testing.T) {
 
 // Questions about the same cluster leave out the same pods, however few of them they are about.
 func TestWhatIfLeavesOutTheSame(t *testing.T) {
-	s := services(t, 50)
+	s := manypods.Services(t, 50)
 	s.Pods = append(s.Pods, hostilePods("terms", 60)...)
 	s.Rules.DemandMilliseconds, s.Rules.PackingIterations = 100, cluster.NoIterations
 	st := NewWhatIf(s, ResolveOfferings(s))
@@ -166,14 +168,14 @@ func TestWhatIfLeavesOutTheSame(t *testing.T) {
 func BenchmarkHostileTenant(b *testing.B) {
 	for _, kind := range append(slices.Sorted(maps.Keys(hostileKinds)), "none") {
 		b.Run(kind, func(b *testing.B) {
-			s := services(b, 1000)
+			s := manypods.Services(b, 1000)
 			if kind != "none" {
 				s.Pods = append(s.Pods, hostilePods(kind, 1000)...)
 			}
 			s.Rules.PackingIterations, s.Rules.DemandMilliseconds = cluster.NoIterations, 1000
 			types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 			counted := int64(0)
-			for _, work := range newSharedDemand(s).classes.MeasureWork() {
+			for _, work := range packing.NewSharedDemand(s).Classes.MeasureWork() {
 				counted += work
 			}
 			for b.Loop() {
@@ -205,7 +207,7 @@ func runningPods(s *cluster.Snapshot, n int, selects func(i, j int) *cluster.Sel
 // Of the terms of running pods each namespace's are looked at up to its share; a node with others takes nobody. Those of
 // a tenant who has few are all kept.
 func TestTermsOfRunningPodsAreShared(t *testing.T) {
-	s := services(t, 100)
+	s := manypods.Services(t, 100)
 	runningPods(&s, 100, func(i, j int) *cluster.Selector {
 		return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", fmt.Sprintf("none-%d-%d", i, j))}}
 	})
@@ -214,9 +216,9 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 	s.Pods = append(s.Pods, cluster.Pod{Namespace: "blog", Name: "lone", UID: "lone", Phase: "Running", NodeName: "far", Need: resources.List{Pods: 1},
 		AntiAffinity: []cluster.AffinityTerm{{Key: podclass.LabelHost, Namespaces: []string{"default"}, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "app-0000")}}}}})
 	s.Rules.PackingIterations = cluster.NoIterations
-	w := newProblem(s, ResolveOfferings(s))
+	w := packing.NewProblem(s, ResolveOfferings(s))
 	skipped := map[string]int{}
-	for id, is := range w.topology.Away {
+	for id, is := range w.Topology.Away {
 		if is.Skipped {
 			skipped[id.Namespace]++
 		}

@@ -2,19 +2,21 @@ package binpack
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/testing/manypods"
 )
 
 // What pods do not want of labels that no node has is not asked of the NodeClaim where it is much: the API server takes
 // 100 requirements, and others are to be on the node.
 func TestMostRequirementsOfANodeClaim(t *testing.T) {
 	for n, want := range map[int]bool{10: true, 150: false} {
-		s := services(t, 0)
+		s := manypods.Services(t, 0)
 		s.Rules.PackingIterations = cluster.NoIterations
-		s.Pods = append(services(t, 3).Pods, hostilePods("sizes", 1)...)
+		s.Pods = slices.Concat(manypods.Services(t, 3).Pods, hostilePods("sizes", 1))
 		var term []requirements.Requirement
 		for i := range n {
 			r, err := requirements.NewRequirement(fmt.Sprintf("example.com/k%d", i), requirements.NotIn, "x")

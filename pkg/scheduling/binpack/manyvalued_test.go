@@ -11,6 +11,9 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/prices"
+	"joiner.sh/pkg/scheduling/report"
 	"joiner.sh/pkg/testing/plancheck"
 	"joiner.sh/pkg/testing/scenario"
 )
@@ -82,25 +85,25 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	pr := newProblem(w.Snapshot, w.Market)
-	a := pr.pack(plainStrategy(pr, newPricing(pr)).strategy)
-	from := slices.IndexFunc(a.bins, func(b *capacity.Bin) bool {
+	pr := packing.NewProblem(w.Snapshot, w.Market)
+	a := pr.Pack(packing.Strategy{Prices: prices.NewPricing(pr), NodeCost: 0.0002})
+	from := slices.IndexFunc(a.Bins, func(b *capacity.Bin) bool {
 		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/a-1" })
 	})
-	to := slices.IndexFunc(a.bins, func(b *capacity.Bin) bool {
+	to := slices.IndexFunc(a.Bins, func(b *capacity.Bin) bool {
 		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/b-1" })
 	})
 	if from < 0 || to < 0 || from == to {
-		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(a.bins))
+		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(a.Bins))
 	}
-	a.bins[to].Load = append(a.bins[to].Load, a.bins[from].Load...)
-	a.bins = slices.Delete(a.bins, from, from+1)
-	launches := (&planWriter{a: a}).planLaunches()
+	a.Bins[to].Load = append(a.Bins[to].Load, a.Bins[from].Load...)
+	a.Bins = slices.Delete(a.Bins, from, from+1)
+	launches := (&report.PlanWriter{Solution: a}).PlanLaunches()
 	if len(launches) != 1 || !slices.Equal(launches[0].Pods, []string{"default/innocent-1"}) {
 		t.Errorf("the innocent alone gets a node, not %v", launches)
 	}
 	var homeless []string
-	for _, u := range (explainer{a: a}).explainUnplaced() {
+	for _, u := range (report.Explainer{Solution: a}).ExplainUnplaced() {
 		if homeless = append(homeless, u.Pod); !strings.Contains(u.Message(), "planned for the same node") {
 			t.Errorf("%s: %s", u.Pod, u.Message())
 		}

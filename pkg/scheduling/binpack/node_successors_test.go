@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // Pods that were evicted and come again under other names have the places on new nodes that their forerunners had: one
@@ -18,7 +20,7 @@ func TestEvictedPodsComeToTheNodesOfTheirForerunners(t *testing.T) {
 		for i := range 30 {
 			lines = append(lines, fmt.Sprintf("pods d%d n=%d cpu=%d mem=%d", i, 1+rng.IntN(12), 100+rng.IntN(1900), 100+rng.IntN(6000)))
 		}
-		w := scripted(t, lines...)
+		w := scenario.Scripted(t, lines...)
 		p := decide(w)
 		after := w.Launched(p)
 		for i := range after.Snapshot.Pods {
@@ -47,7 +49,7 @@ func TestOnlySuccessorsHaveThePlacesOfOthers(t *testing.T) {
 		{"it is too large", "type=m.s nominated=(default/web-old)", "pods web n=1 cpu=3000 mem=100", "web-1 c0"},
 		{"its name has one part", "type=m.l nominated=(default/web)", "pods web n=1 cpu=1000 mem=100", "web-1 c0"},
 	} {
-		p := decide(scripted(t, append(slices.Clone(claims), "claim c1 pool=p zone=a "+c.claim, c.pods)...))
+		p := decide(scenario.Scripted(t, append(slices.Clone(claims), "claim c1 pool=p zone=a "+c.claim, c.pods)...))
 		var got []string
 		for _, e := range p.Existing {
 			got = append(got, strings.TrimPrefix(e.Pod, "default/")+" "+e.Node)

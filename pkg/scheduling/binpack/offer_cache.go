@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -80,9 +81,9 @@ func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 const mostLearnt = 2_000
 
 // countRemembered is how much is remembered of what was asked.
-func countRemembered(w *problem) int {
-	n := len(w.admissions.ByID) + len(w.classes.Shapes)/10 + len(w.options.Known)
-	for _, p := range w.catalog.Pools {
+func countRemembered(w *packing.Problem) int {
+	n := len(w.Admissions.ByID) + len(w.Classes.Shapes)/10 + len(w.Options.Known)
+	for _, p := range w.Catalog.Pools {
 		n += len(p.Some.Known)
 	}
 	return n
@@ -90,8 +91,8 @@ func countRemembered(w *problem) int {
 
 // reuseFor makes the stock that of the snapshot, if that would have the same.
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
-	from, was := st.from, st.from.s
-	if len(s.Pools) > from.catalog.Few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
+	from, was := st.from, st.from.S
+	if len(s.Pools) > from.Catalog.Few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
 		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
 		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
 		return false
@@ -101,26 +102,26 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 			return false
 		}
 	}
-	w := newSharedDemand(allWaiting(s))
-	if _, skipped := capacity.UsablePools(&w.s); !slices.Equal(skipped, from.catalog.Skipped) ||
-		!reflect.DeepEqual(w.classes.Limits, from.classes.Limits) ||
-		!maps.Equal(w.classes.Aside, from.classes.Aside) ||
-		!slices.Equal(w.classes.NeededResources(), from.dims) ||
-		!reflect.DeepEqual(capacity.NamedValues(w.classes.List, w.s.Pods), from.catalog.Named) {
+	w := packing.NewSharedDemand(allWaiting(s))
+	if _, skipped := capacity.UsablePools(&w.S); !slices.Equal(skipped, from.Catalog.Skipped) ||
+		!reflect.DeepEqual(w.Classes.Limits, from.Classes.Limits) ||
+		!maps.Equal(w.Classes.Aside, from.Classes.Aside) ||
+		!slices.Equal(w.Classes.NeededResources(), from.Dims) ||
+		!reflect.DeepEqual(capacity.NamedValues(w.Classes.List, w.S.Pods), from.Catalog.Named) {
 		return false
 	}
 	for _, ask := range asksOf(from, w) {
-		for _, p := range from.catalog.Pools {
+		for _, p := range from.Catalog.Pools {
 			if !p.Some.Asks[ask] {
 				return false
 			}
 		}
 	}
-	from.s, from.all, from.classes.List, from.admissions.Namespaces = w.s, w.all, w.classes.List, w.s.Namespaces
+	from.S, from.All, from.Classes.List, from.Admissions.Namespaces = w.S, w.All, w.Classes.List, w.S.Namespaces
 	st.sells, st.sold = sells, overlays.ByPool(s, sells)
 	st.faces, st.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
-	if slices.ContainsFunc(from.catalog.Pools, func(p *capacity.Pool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {
-		from.catalog.CountUse(from.all, st.sold)
+	if slices.ContainsFunc(from.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {
+		from.Catalog.CountUse(from.All, st.sold)
 		st.few, st.worth = rankScarceOffers(from), cachedPrices{}
 	}
 	return true

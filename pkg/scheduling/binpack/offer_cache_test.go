@@ -11,6 +11,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/testing/manypods"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -86,7 +87,7 @@ func later(s cluster.Snapshot, sort int) cluster.Snapshot {
 
 // What a cache of offerings says is sold is what would be found anew, while marks come and end, reservations end and prices change.
 func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
-	s := services(t, 0)
+	s := manypods.Services(t, 0)
 	s.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	d := &OfferingCache{}
 	var last []instancetypes.Type

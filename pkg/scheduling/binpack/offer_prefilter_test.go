@@ -12,7 +12,9 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
-	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/search"
+	"joiner.sh/pkg/testing/manypods"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -20,7 +22,7 @@ import (
 // tenants is a cluster of very many pools: n of one team each, which taints its nodes, n that are alike, and n that
 // differ in a label nobody asks for. Of every tenth team a pod waits, and as many that do not care.
 func tenants(b testing.TB, n int) cluster.Snapshot {
-	s := services(b, 0)
+	s := manypods.Services(b, 0)
 	base := s.Pools[0]
 	s.Pools = nil
 	for i := range n {
@@ -54,8 +56,8 @@ func TestVeryManyPools(t *testing.T) {
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	placed := map[string]bool{}
 	for tick := 0; tick < 6 && len(placed) < 385; tick++ {
-		if w := newProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.catalog.Offers) < capacity.MostOffers || len(w.catalog.Offers) > capacity.MostOffers*6/5) {
-			t.Errorf("%d offers are looked at", len(w.catalog.Offers))
+		if w := packing.NewProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.Catalog.Offers) < 250_000 || len(w.Catalog.Offers) > 300_000) {
+			t.Errorf("%d offers are looked at", len(w.Catalog.Offers))
 		}
 		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
 		for i, l := range p.Launches {
@@ -97,8 +99,12 @@ func TestPoolsLeftOutAreNotMissed(t *testing.T) {
 				w.Snapshot.Pools = append(w.Snapshot.Pools, p)
 			}
 		}
-		all := func(w *scenario.World) plan.Plan { return solveProblem(newProblemUpTo(w.Snapshot, w.Market, 1000)) }
-		some := func(w *scenario.World) plan.Plan { return solveProblem(newProblemUpTo(w.Snapshot, w.Market, 0)) }
+		all := func(w *scenario.World) plan.Plan {
+			return search.SolveProblem(packing.NewProblemUpTo(w.Snapshot, w.Market, 1000))
+		}
+		some := func(w *scenario.World) plan.Plan {
+			return search.SolveProblem(packing.NewProblemUpTo(w.Snapshot, w.Market, 0))
+		}
 		want, got := all(w), some(w)
 		for _, fault := range w.Check(got) {
 			t.Errorf("seed %d: %s", seed, fault)
@@ -119,7 +125,7 @@ func TestReasonsOfManyPools(t *testing.T) {
 	s.Pools = append(s.Pools, cluster.Pool{Name: "shut", Class: "default", Requirements: requirements.NewSet()})
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	p := PodsFrom(s, func(string) []instancetypes.Type { return types })
-	if len(p.Unplaced) != 1 || len(p.Unplaced[0].Why) > mostLines+2 {
+	if len(p.Unplaced) != 1 || len(p.Unplaced[0].Why) > 40+2 {
 		t.Fatalf("unplaced: %v", p.Unplaced)
 	}
 	text := p.Unplaced[0].Message()

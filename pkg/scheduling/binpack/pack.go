@@ -4,7 +4,9 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/search"
 )
 
 // Offerings tells the instance types that a class may launch.
@@ -39,7 +41,7 @@ func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Typ
 // ProveLowerBound is what any plan for the pods of the snapshot costs at least, in USD per hour. It is higher than the
 // bound of Pods and takes longer.
 func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
-	return proveLowerBound(newProblem(s, sells))
+	return search.ProveLowerBound(packing.NewProblem(s, sells))
 }
 
 // DemandMilliseconds is how much work all pods of a pass may be by the settings.
@@ -51,5 +53,5 @@ func Pods(s cluster.Snapshot) plan.Plan { return PodsFrom(s, ResolveOfferings(s)
 
 // PodsFrom is Pods with the market given, which is worth keeping where the same question is asked of many snapshots.
 func PodsFrom(s cluster.Snapshot, sells Offerings) plan.Plan {
-	return solveProblem(newProblem(s, sells))
+	return search.SolveProblem(packing.NewProblem(s, sells))
 }

@@ -44,40 +44,6 @@ func TestRandomWorlds(t *testing.T) {
 	}
 }
 
-// The bound of one way to choose nodes holds for the other way too, whenever both place the same number of pods of each
-// class.
-func TestBoundHoldsForOtherPlans(t *testing.T) {
-	t.Parallel()
-	compared := 0
-	n := shortrun.Of(1500, 150)
-	for seed := range uint64(n) {
-		world, err := scenario.Random(seed)
-		if err != nil {
-			t.Fatal(err)
-		}
-		w := newProblem(world.Snapshot, world.Market)
-		first := w.pack(plainStrategy(w, newPricing(w)).strategy)
-		w = newProblem(world.Snapshot, world.Market)
-		shares := plainStrategy(w, newPricing(w))
-		shares.guide = byCostShare
-		second := w.pack(shares.strategy)
-		same := first.used.opened > 0
-		for i := range first.rest {
-			same = same && len(first.rest[i]) == len(second.rest[i])
-		}
-		if !same {
-			continue
-		}
-		compared++
-		if b := first.strategy.prices.(*pricing).lowerBound(first); b > min(first.newNodePrice(), second.newNodePrice())*(1+1e-9) {
-			t.Errorf("seed %d: bound %v, but plans cost %v and %v", seed, b, first.newNodePrice(), second.newNodePrice())
-		}
-	}
-	if compared < n/3 {
-		t.Errorf("only %d worlds compared", compared)
-	}
-}
-
 // What a node costs beside its price makes fewer of them, and a narrow margin leaves launches fewer types.
 func TestRulesOfPrice(t *testing.T) {
 	t.Parallel()

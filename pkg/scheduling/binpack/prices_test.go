@@ -12,13 +12,14 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/testing/manypods"
 )
 
 // TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change of
 // how nodes are chosen shows here by what it saves or costs.
 func TestPricesOfWorkloads(t *testing.T) {
 	t.Parallel()
-	empty := services(t, 0)
+	empty := manypods.Services(t, 0)
 	types := instancetypes.ResolveTypes(empty.Catalog, empty.Classes[0], nil, empty.Now)
 	datadriven.RunTest(t, "testdata_prices/workloads", func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd != "workload" {

@@ -53,7 +53,7 @@ func TestSpotIsNotAllInOnePlace(t *testing.T) {
 		}
 		for _, l := range p.Launches {
 			zones, _ := l.Requirements.Get(instancetypes.LabelZone)
-			if len(l.Types) < capacity.DefaultSpotTypes || len(zones.Values) < 2 {
+			if len(l.Types) < 15 || len(zones.Values) < 2 {
 				t.Errorf("limit %v: %s names %d types in %v", c.limit, l, len(l.Types), zones.Values)
 			}
 		}

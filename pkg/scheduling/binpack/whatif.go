@@ -10,14 +10,17 @@ import (
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/prices"
+	"joiner.sh/pkg/scheduling/search"
 )
 
 // WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what
 // if those pods waited. It remembers which offers suit which pods. It may not be used concurrently.
 type WhatIf struct {
 	sells Offerings
-	from  *problem               // with every pod as if it waited
+	from  *packing.Problem       // with every pod as if it waited
 	few   *capacity.ShareRanking // what is to be had in small numbers
 	sold  func(cluster.Pool) []instancetypes.Type
 	worth cachedPrices // once asked
@@ -45,53 +48,53 @@ func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 }
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
-func resolveAllPools(s cluster.Snapshot, sells Offerings) *problem {
-	w := newSharedDemand(s)
-	w.resolveOffers(sells, capacity.ManyPools)
+func resolveAllPools(s cluster.Snapshot, sells Offerings) *packing.Problem {
+	w := packing.NewSharedDemand(s)
+	w.ResolveOffers(sells, capacity.ManyPools)
 	asks := asksOf(w, w)
-	for _, p := range w.catalog.Pools {
+	for _, p := range w.Catalog.Pools {
 		p.CullOffers(asks)
 	}
 	return w
 }
 
 // asksOf are the admissions for which the pods of the other problem may ask this one.
-func asksOf(w *problem, other *problem) []*podclass.Admission {
+func asksOf(w *packing.Problem, other *packing.Problem) []*podclass.Admission {
 	var asks []*podclass.Admission
-	softTaint := podclass.HasSoftTaints(other.s)
-	for _, k := range other.classes.List {
-		for _, x := range podclass.RelaxationSteps(k.Pod, w.s.Rules.IgnorePreferences, softTaint) {
-			asks = append(asks, w.admissions.AdmissionOf(x))
+	softTaint := podclass.HasSoftTaints(other.S)
+	for _, k := range other.Classes.List {
+		for _, x := range podclass.RelaxationSteps(k.Pod, w.S.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, w.Admissions.AdmissionOf(x))
 		}
 	}
 	return podclass.DistinctAdmissions(asks)
 }
 
 // rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
-func rankScarceOffers(w *problem) *capacity.ShareRanking {
-	_, w.committed = w.s.AllotCommitments()
-	slots := w.catalog.ReservationSlots(w.all, w.committed)
+func rankScarceOffers(w *packing.Problem) *capacity.ShareRanking {
+	_, w.Committed = w.S.AllotCommitments()
+	slots := w.Catalog.ReservationSlots(w.All, w.Committed)
 	var list []*capacity.Offering
-	for _, p := range w.catalog.Pools {
+	for _, p := range w.Catalog.Pools {
 		list = append(list, slices.DeleteFunc(slices.Clone(p.Reserved),
 			func(o *capacity.Offering) bool { return slots[o.Reservation.ID] <= 0 })...)
 		list = append(list, slices.DeleteFunc(slices.Clone(p.Paid),
 			func(o *capacity.Offering) bool { _, n := o.CoveringCommitment(slots); return n == 0 })...)
 	}
-	return capacity.NewRanking(list, len(w.dims))
+	return capacity.NewRanking(list, len(w.Dims))
 }
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
 func (st *WhatIf) OfferedDomains(key string) []string {
-	return st.from.catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.catalog.Offers)
+	return st.from.Catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.Catalog.Offers)
 }
 
 // PlanPods is what PodsFrom decides about the snapshot.
 func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
-	if st.from.catalog.HasMany() { // which of so many pools are looked at depends on the pods that wait
+	if st.from.Catalog.HasMany() { // which of so many pools are looked at depends on the pods that wait
 		return PodsFrom(s, st.sells)
 	}
-	return solveProblem(st.problemOf(s))
+	return search.SolveProblem(st.problemOf(s))
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
@@ -112,23 +115,23 @@ func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot
 	return p
 }
 
-// problemOf is newProblem with what is in stock.
-func (st *WhatIf) problemOf(s cluster.Snapshot) *problem {
-	w := newDemand(s, st.from.classes.Aside)
+// problemOf is NewProblem with what is in stock.
+func (st *WhatIf) problemOf(s cluster.Snapshot) *packing.Problem {
+	w := packing.NewDemand(s, st.from.Classes.Aside)
 	st.supplyOfferings(w)
 	return w
 }
 
 // supplyOfferings completes a problem that knows who needs a place.
-func (st *WhatIf) supplyOfferings(w *problem) {
+func (st *WhatIf) supplyOfferings(w *packing.Problem) {
 	from := st.from
-	w.classes.Shapes, w.options.Known = from.classes.Shapes, from.options.Known
-	w.setDims(from.dims)
-	w.admissions, w.catalog = from.admissions.ForSnapshot(w.s), from.catalog
-	w.catalog.ByWeight() // found once for all questions
-	w.nodeLabels, w.identities = st.faces, st.seen
-	w.catalog.CountUse(w.all, st.sold)
-	w.addClusterState()
+	w.Classes.Shapes, w.Options.Known = from.Classes.Shapes, from.Options.Known
+	w.SetDims(from.Dims)
+	w.Admissions, w.Catalog = from.Admissions.ForSnapshot(w.S), from.Catalog
+	w.Catalog.ByWeight() // found once for all questions
+	w.NodeLabels, w.Identities = st.faces, st.seen
+	w.Catalog.CountUse(w.All, st.sold)
+	w.AddClusterState()
 }
 
 // MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody
@@ -136,10 +139,10 @@ func (st *WhatIf) supplyOfferings(w *problem) {
 // pool can launch a node for it.
 func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
-	list := podclass.RelaxationSteps(p, w.s.Rules.IgnorePreferences, false)
+	list := podclass.RelaxationSteps(p, w.S.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	admit, need := w.admissions.AdmissionOf(x), w.dims.VectorOf(p.Need)
-	usd = min(w.catalog.Sale.MinShareOf(admit, need), st.few.MinShareOf(admit, need))
+	admit, need := w.Admissions.AdmissionOf(x), w.Dims.VectorOf(p.Need)
+	usd = min(w.Catalog.Sale.MinShareOf(admit, need), st.few.MinShareOf(admit, need))
 	return usd, usd < capacity.NoPrice
 }
 
@@ -149,7 +152,7 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 // where there are so many pools that not each is looked at.
 func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
 	out := map[string]float64{}
-	if st.from.catalog.HasMany() {
+	if st.from.Catalog.HasMany() {
 		return out
 	}
 	s.Nodes, s.Claims = nil, nil
@@ -163,17 +166,17 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 		}
 	}
 	s.Pods = pods
-	w := newDemand(s, st.from.classes.Aside)
+	w := packing.NewDemand(s, st.from.Classes.Aside)
 	if !st.worth.pricesFor(w) {
 		st.supplyOfferings(w)
-		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.classes.List}
-		worth := findShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
-		for _, k := range w.classes.List {
-			st.worth.usd = append(st.worth.usd, min(worth.lowestPrice(k),
+		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.Classes.List}
+		worth := prices.FindShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
+		for _, k := range w.Classes.List {
+			st.worth.usd = append(st.worth.usd, min(worth.LowestPrice(k),
 				st.few.MinShareOf(k.LastRelaxation().Admission, k.Need)))
 		}
 	}
-	for i, k := range w.classes.List {
+	for i, k := range w.Classes.List {
 		if st.worth.usd[i] <= 0 {
 			continue
 		}
@@ -192,9 +195,9 @@ type cachedPrices struct {
 }
 
 // pricesFor reports whether it is about as many pods of the same classes as the problem's.
-func (x cachedPrices) pricesFor(w *problem) bool {
-	return len(x.classes) > 0 && reflect.DeepEqual(x.namespaces, w.s.Namespaces) &&
-		slices.EqualFunc(x.classes, w.classes.List, func(a, b *podclass.Class) bool {
+func (x cachedPrices) pricesFor(w *packing.Problem) bool {
+	return len(x.classes) > 0 && reflect.DeepEqual(x.namespaces, w.S.Namespaces) &&
+		slices.EqualFunc(x.classes, w.Classes.List, func(a, b *podclass.Class) bool {
 			return a.Text == b.Text &&
 				len(a.Pods) == len(b.Pods)
 		})

@@ -56,7 +56,7 @@ type CatalogBuilder struct {
 // they can launch.
 func (b *CatalogBuilder) FindPools(sells func(class string) []instancetypes.Type) {
 	c := b.Catalog
-	sold := WithoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
+	sold := withoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
 	c.Pools, c.Skipped = UsablePools(b.S)
 	slices.SortFunc(c.Pools, func(a, b *Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
@@ -93,9 +93,9 @@ func lowerToObserved(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes
 	}
 }
 
-// WithoutMissing is what pools sell, without the resources that nodes of a type turned out never to have, whatever a
+// withoutMissing is what pools sell, without the resources that nodes of a type turned out never to have, whatever a
 // NodeOverlay says.
-func WithoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
+func withoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
 	cluster.Pool) []instancetypes.Type {
 	return func(p cluster.Pool) []instancetypes.Type {
 		types := sold(p)
@@ -174,7 +174,7 @@ func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) 
 	}
 	for i := range list {
 		p := list[(first+i)%len(list)]
-		if len(c.Offers) >= MostOffers {
+		if len(c.Offers) >= mostOffers {
 			p.Aside = "one pass cannot look at so many pools, a later one will look at this one"
 			continue
 		}

@@ -10,16 +10,16 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// AdmittedOffer is an offer with the admissions that let pods be on it, as bits.
-type AdmittedOffer struct {
-	Offer *Offering
+// admittedOffer is an offer with the admissions that let pods be on it, as bits.
+type admittedOffer struct {
+	offer *Offering
 	bits  []uint64
 }
 
-// ForSale reports whether the offer is available in any number.
+// forSale reports whether the offer is available in any number.
 func (o *Offering) forSale() bool { return o.Available && !o.Limited() }
 
-// ForSale are the offers that are available in any number, the cheapest first, among equals those with more room.
+// forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offers []*Offering) []*Offering {
 	return ByPrice(slices.DeleteFunc(slices.Clone(offers), func(o *Offering) bool { return !o.forSale() }))
 }
@@ -49,10 +49,10 @@ func ByPrice(offers []*Offering) []*Offering {
 	return out
 }
 
-// FilterUndominated leaves out, of offers in the order of ForSale, those that admit nothing or are beaten by one that
+// filterUndominated leaves out, of offers in the order of ForSale, those that admit nothing or are beaten by one that
 // costs no more, admits as much and holds as much. The bits of the rest are by the order of the admissions, which must
 // be distinct.
-func FilterUndominated(offers []*Offering, asks []*podclass.Admission) []AdmittedOffer {
+func filterUndominated(offers []*Offering, asks []*podclass.Admission) []admittedOffer {
 	if len(asks) == 0 {
 		return nil
 	}
@@ -60,7 +60,7 @@ func FilterUndominated(offers []*Offering, asks []*podclass.Admission) []Admitte
 }
 
 // filterAdmitting are the offers that admit something.
-func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []AdmittedOffer {
+func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []admittedOffer {
 	words := (len(asks) + 63) / 64
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
@@ -70,9 +70,9 @@ func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []AdmittedO
 			}
 		}
 	}
-	all := make([]AdmittedOffer, 0, len(offers))
+	all := make([]admittedOffer, 0, len(offers))
 	for j, o := range offers {
-		if e := (AdmittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
+		if e := (admittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
 			func(x uint64) bool { return x != 0 }) {
 			all = append(all, e)
 		}
@@ -82,7 +82,7 @@ func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []AdmittedO
 
 // filterUnbeaten leaves out those that are beaten by another of those that may beat each other, which are all where
 // that is nil.
-func filterUnbeaten(all []AdmittedOffer, rivals func(a, b *Offering) bool) []AdmittedOffer {
+func filterUnbeaten(all []admittedOffer, rivals func(a, b *Offering) bool) []admittedOffer {
 	kept := all[:0]
 	var groups []*alikeOffers
 	for _, e := range all {
@@ -92,7 +92,7 @@ func filterUnbeaten(all []AdmittedOffer, rivals func(a, b *Offering) bool) []Adm
 			if slices.Equal(g.bits, e.bits) {
 				own = g
 			}
-			if beaten = coversBits(g.bits, e.bits) && g.beats(e.Offer, rivals); beaten {
+			if beaten = coversBits(g.bits, e.bits) && g.beats(e.offer, rivals); beaten {
 				break
 			}
 		}
@@ -103,7 +103,7 @@ func filterUnbeaten(all []AdmittedOffer, rivals func(a, b *Offering) bool) []Adm
 			own = &alikeOffers{bits: e.bits}
 			groups = append(groups, own)
 		}
-		own.add(e.Offer)
+		own.add(e.offer)
 		kept = append(kept, e)
 	}
 	return kept
@@ -185,7 +185,7 @@ func excludedBy(o *Offering, asks []*podclass.Admission) string {
 	return string(text)
 }
 
-// RequirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
+// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
 // once.
 func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement) {
 	seen := map[string]bool{}
@@ -219,7 +219,7 @@ func (p *Pool) CullOffers(asks []*podclass.Admission) {
 	}
 	for _, e := range filterUnbeaten(filterAdmitting(filterDistinct(p.Sale, asks), asks),
 		(*Offering).sharesDomains) {
-		p.Some.offers = append(p.Some.offers, e.Offer)
+		p.Some.offers = append(p.Some.offers, e.offer)
 	}
 }
 
@@ -240,13 +240,13 @@ func (f undominatedOffers) coversAdmission(ask *podclass.Admission) bool {
 	return true
 }
 
-// UndominatedFor are the offers of the pool's sale that FilterUndominated leaves for the admissions, which must be
+// UndominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be
 // distinct.
 func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
-	asks = p.ConcernedAdmissions(asks)
+	asks = p.concernedAdmissions(asks)
 	culled := p.Some.Asks != nil
 	if culled && slices.ContainsFunc(asks, func(a *podclass.Admission) bool { return !p.Some.coversAdmission(a) }) {
-		return OffersOf(FilterUndominated(p.Sale, asks)) // another question may know another admission by its number
+		return offersOf(filterUndominated(p.Sale, asks)) // another question may know another admission by its number
 	}
 	var numbers []int
 	for _, a := range asks {
@@ -262,9 +262,9 @@ func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	case ok:
 		return out
 	case culled:
-		out = OffersOf(filterUnbeaten(filterAdmitting(p.Some.offers, asks), nil))
+		out = offersOf(filterUnbeaten(filterAdmitting(p.Some.offers, asks), nil))
 	default:
-		out = OffersOf(FilterUndominated(p.Sale, asks))
+		out = offersOf(filterUndominated(p.Sale, asks))
 	}
 	if p.Some.Known == nil {
 		p.Some.Known = map[string][]*Offering{}
@@ -273,11 +273,11 @@ func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	return out
 }
 
-// OffersOf are the offers without what admits them.
-func OffersOf(list []AdmittedOffer) []*Offering {
+// offersOf are the offers without what admits them.
+func offersOf(list []admittedOffer) []*Offering {
 	out := make([]*Offering, len(list))
 	for i, e := range list {
-		out[i] = e.Offer
+		out[i] = e.offer
 	}
 	return out
 }
@@ -307,11 +307,17 @@ func (cat *Catalog) UndominatedOf(asks []*podclass.Admission) []*Offering {
 	for _, p := range cat.Pools {
 		some = append(some, p.UndominatedFor(asks)...)
 	}
-	return OffersOf(FilterUndominated(forSale(some), asks))
+	return offersOf(filterUndominated(forSale(some), asks))
 }
 
-// ConcernedAdmissions are the admissions that may hold on nodes of the pool.
-func (p *Pool) ConcernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
+// FilterUndominated leaves out, of offers of the pool with the cheapest first, those that none of the admissions needs:
+// they admit nothing, or another costs no more, admits as much and holds as much.
+func (p *Pool) FilterUndominated(offers []*Offering, asks []*podclass.Admission) []*Offering {
+	return offersOf(filterUndominated(offers, p.concernedAdmissions(asks)))
+}
+
+// concernedAdmissions are the admissions that may hold on nodes of the pool.
+func (p *Pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
 	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
 

@@ -8,13 +8,13 @@ import (
 
 // An offer that a cheaper one with at least its room beats is not looked at; one with more room of anything stays.
 func TestBeatenOffersAreLeftOut(t *testing.T) {
-	var all []AdmittedOffer
+	var all []admittedOffer
 	for _, room := range [][]int64{{4, 8}, {4, 8}, {2, 16}, {2, 4}, {8, 8}, {4, 16}} { // cheapest first
-		all = append(all, AdmittedOffer{Offer: &Offering{Room: room}})
+		all = append(all, admittedOffer{offer: &Offering{Room: room}})
 	}
 	var got [][]int64
 	for _, e := range filterUnbeaten(all, nil) {
-		got = append(got, e.Offer.Room)
+		got = append(got, e.offer.Room)
 	}
 	if diff := cmp.Diff([][]int64{{4, 8}, {2, 16}, {8, 8}, {4, 16}}, got); diff != "" {
 		t.Error(diff)

@@ -18,14 +18,14 @@ const mostTypes = 60
 // defaultPriceMargin is how much dearer other types may be, as a factor, where the settings do not say.
 const defaultPriceMargin = 1.2
 
-// DefaultSpotTypes is how many types a spot launch names at any price where the settings do not say.
-const DefaultSpotTypes = 15
+// defaultSpotTypes is how many types a spot launch names at any price where the settings do not say.
+const defaultSpotTypes = 15
 
 // PriceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
 // many types a spot launch names at any price.
 func (f *OptionFinder) PriceFlexibility() (margin float64, minSpotInstanceTypes int) {
 	return cmp.Or(f.Rules.InstanceTypePriceFactor, defaultPriceMargin),
-		cmp.Or(f.Rules.MinSpotInstanceTypes, DefaultSpotTypes)
+		cmp.Or(f.Rules.MinSpotInstanceTypes, defaultSpotTypes)
 }
 
 // ChooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that

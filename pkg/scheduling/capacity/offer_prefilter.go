@@ -15,9 +15,9 @@ const (
 	ManyPools = 100
 	// mostAlike is how many pools that are alike, but for their names and limits, one pass looks at.
 	mostAlike = 16
-	// MostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
+	// mostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
 	// launch everything have so many.
-	MostOffers   = 250_000
+	mostOffers   = 250_000
 	fittingPools = 31
 )
 
@@ -33,7 +33,7 @@ type poolFilter struct {
 	byPool bool                  // pools are told apart by a spread or an affinity
 }
 
-// SetAside decides which pools nobody looks at, and why.
+// setAside decides which pools nobody looks at, and why.
 func (b *CatalogBuilder) setAside() {
 	if !b.Catalog.HasMany() {
 		return

@@ -71,44 +71,6 @@ func (v *RelaxedPod) RulesFor(key string) []TopologyRule {
 	return out
 }
 
-// Ranks of classes, in the order in which they are divided over domains: those that others must keep away from or
-// gather around come first.
-const (
-	RankApart  = iota // apart from others
-	RankSpread        // evenly
-	RankFree          // without a rule
-	rankGather        // near each other
-	RankFollow        // near others
-)
-
-// PlacementRank is when pods of the view are divided over domains.
-func (v *RelaxedPod) PlacementRank() int {
-	rank := RankFree
-	for _, r := range v.DomainRules {
-		switch {
-		case r.Kind == Follow && r.Self:
-			rank = max(rank, rankGather)
-		case r.Kind == Follow:
-			rank = max(rank, RankFollow)
-		}
-	}
-	for _, r := range v.HostRules {
-		if r.Kind == Follow && !r.Self {
-			rank = RankFollow // it goes where they go
-		}
-	}
-	if rank > RankFree {
-		return rank
-	}
-	for _, r := range v.DomainRules {
-		if r.Kind == Avoid {
-			return RankApart
-		}
-		rank = RankSpread
-	}
-	return rank
-}
-
 // RequiredAffinityRules are the rules of required affinity, which no relaxation takes away.
 func (k *Class) RequiredAffinityRules() []TopologyRule {
 	v := k.LastRelaxation()

@@ -14,8 +14,8 @@ import (
 )
 
 // What it takes to plan for a class of pods, in microseconds of one core before anything is searched for, of hostile
-// pods with the built-in catalog and one pool of all its types. With these numbers BenchmarkHostileTenant took, for each
-// second that is counted, between 0.5 s (rules) and 1.1 s (requirements, keys, tolerations) of one core.
+// pods with the built-in catalog and one pool of all its types. With these numbers BenchmarkHostileTenant took, for
+// each second that is counted, between 0.5 s (rules) and 1.1 s (requirements, keys, tolerations) of one core.
 const (
 	// defaultDemandMilliseconds is how much all classes of a pass may take where the settings do not say.
 	defaultDemandMilliseconds = 10_000

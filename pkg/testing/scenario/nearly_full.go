@@ -16,7 +16,8 @@ func fullTypes() []fullType {
 		{"c.l", 1900, 3000, "milliusd=85 spot=33"}, {"c.xl", 3900, 6600, "milliusd=170 spot=70"},
 		{"c.4xl", 15800, 28000, "milliusd=680 spot=290"}, {"m.l", 1900, 7000, "milliusd=96 spot=41"},
 		{"m.xl", 3900, 14500, "milliusd=192 spot=77"}, {"m.2xl", 7900, 30000, "milliusd=384 spot=150"},
-		{"r.xl", 3900, 30500, "milliusd=252 spot=88 zones=(a,b)"}, {"g.xl", 3900, 14500, "milliusd=154 spot=69 arch=arm64"},
+		{"r.xl", 3900, 30500, "milliusd=252 spot=88 zones=(a,b)"},
+		{"g.xl", 3900, 14500, "milliusd=154 spot=69 arch=arm64"},
 	}
 }
 
@@ -41,7 +42,8 @@ func NearlyFullText(seed uint64) []string {
 	nodes, groups := 200+int(600*r.Float64()*r.Float64()), 30+int(270*r.Float64()*r.Float64()*r.Float64())
 	for i := range nodes {
 		t := types[r.IntN(len(types))]
-		script = append(script, fmt.Sprintf("node n%03d type=%s zone=%c capacity=%s pool=default", i, t.name, 'a'+r.IntN(2),
+		script = append(script, fmt.Sprintf("node n%03d type=%s zone=%c capacity=%s pool=default", i, t.name,
+			'a'+r.IntN(2),
 			oneOf(r, "spot", "spot", "on-demand")))
 		full := func(all int) int { return all * (70 + r.IntN(30)) / 100 }
 		script = append(script, fmt.Sprintf("pods old%03d on=n%03d cpu=%d mem=%d\nlabel app=%s", i, i, full(t.cpu),

@@ -4,12 +4,23 @@ import (
 	"fmt"
 	"math/rand/v2"
 	"strings"
+	"testing"
 
 	"github.com/cockroachdb/datadriven"
 )
 
 // Random returns a world made of every kind of constraint by chance, the same one for the same seed.
 func Random(seed uint64) (*World, error) { return FromText(RandomText(seed)) }
+
+// Scripted is the world of the lines.
+func Scripted(t testing.TB, lines ...string) *World {
+	t.Helper()
+	w, err := FromText(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return w
+}
 
 // FromText returns the world of directives as a scenario file has them, each with its lines.
 func FromText(script []string) (*World, error) {
@@ -89,9 +100,12 @@ func randomMinValues(r *rand.Rand) string {
 	if r.IntN(5) > 0 {
 		return ""
 	}
-	return "\nrequire " + oneOf(r, "zone Exists min=2", "zone In a b c min=3", "zone NotIn a min=2", "zone-id Exists min=2",
-		"zone-id In use1-a use1-b min=2", "capacity Exists min=2", "capacity In spot on-demand min=2", "cpu Exists min=2",
-		"arch In amd64 arm64 min=2", "type Exists min=3\nrequire zone Exists min=2", "capacity Exists min=2\nrequire zone Exists min=3")
+	return "\nrequire " + oneOf(r, "zone Exists min=2", "zone In a b c min=3", "zone NotIn a min=2",
+		"zone-id Exists min=2",
+		"zone-id In use1-a use1-b min=2", "capacity Exists min=2", "capacity In spot on-demand min=2",
+		"cpu Exists min=2",
+		"arch In amd64 arm64 min=2", "type Exists min=3\nrequire zone Exists min=2",
+		"capacity Exists min=2\nrequire zone Exists min=3")
 }
 
 func randomPods(r *rand.Rand, name, where string) string {

@@ -74,7 +74,9 @@ func wildCommitments(r *rand.Rand) (script []string) {
 				fmt.Sprintf("type f%d.xlarge cpu=4000 mem=16384 milliusd=188\n", i),
 				fmt.Sprintf("commitment flexible%d type=f%d.large flexible room=%d", i, i, 16*(1+r.IntN(5))))
 		default:
-			script = append(script, fmt.Sprintf("commitment plan%d room=%d\nrate c.s 48000\nrate c.m 96000\nrate %s 61000", i, 20000*r.IntN(20), oneOf(r, "m.m", "r.m", "g.m")))
+			script = append(script, fmt.Sprintf(
+				"commitment plan%d room=%d\nrate c.s 48000\nrate c.m 96000\nrate %s 61000", i, 20000*r.IntN(20),
+				oneOf(r, "m.m", "r.m", "g.m")))
 		}
 	}
 	if r.IntN(3) == 0 {

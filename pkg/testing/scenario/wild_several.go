@@ -60,10 +60,12 @@ func zoneIDText(seed uint64) (out []string) {
 	}
 	for i := range 1 + r.IntN(2) {
 		name := fmt.Sprintf("byid%d", i)
-		out = append(out, fmt.Sprintf("pods %s n=%d cpu=%d mem=256\ntolerate all\n%s", name, 1+r.IntN(5), 100+r.IntN(20)*100,
+		out = append(out, fmt.Sprintf("pods %s n=%d cpu=%d mem=256\ntolerate all\n%s", name, 1+r.IntN(5),
+			100+r.IntN(20)*100,
 			oneOf(r, "select zone-id=use1-a", "affinity zone-id NotIn use1-b", "affinity zone-id In use1-a use1-c",
 				"spread zone-id skew=1 app="+name, "apart zone-id app="+name, "near zone-id app="+name,
-				"select zone-id=use1-b\nvolume zone In a b", "spread zone skew=1 app="+name+"\naffinity zone-id NotIn use1-c")))
+				"select zone-id=use1-b\nvolume zone In a b",
+				"spread zone skew=1 app="+name+"\naffinity zone-id NotIn use1-c")))
 	}
 	return out
 }

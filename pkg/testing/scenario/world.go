@@ -273,10 +273,9 @@ func (w *World) soldOut(d directive) {
 	}
 }
 
-// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen overhead=40", the last in
-// thousandths of a USD per hour and node, with lines "require
-// KEY OP VALUES", "taint T", "startup T", "label k=v", "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE
-// AMOUNT" (cpu in millicores, memory in MiB).
+// addPool reads "pool default weight=10 class=x static replicas=3 deleting not-ready=why unseen overhead=40", the last
+// in thousandths of a USD per hour and node, with lines "require KEY OP VALUES", "taint T", "startup T", "label k=v",
+// "annotation k=v", "sleep DURATION CRON" and "limit RESOURCE AMOUNT" (cpu in millicores, memory in MiB).
 func (w *World) addPool(d directive) error {
 	p := cluster.Pool{
 		Name: d.name(), Class: "default", Ready: !d.has("not-ready"), Message: d.str("not-ready"),

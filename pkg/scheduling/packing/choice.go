@@ -1,0 +1,308 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
+)
+
+// domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.
+type domainChoice struct {
+	key   string
+	rules []podclass.TopologyRule
+	open  []float64 // the price in each domain, NoPrice where the pods cannot go
+	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
+	room  []int     // how many pods the hosts of each domain could take
+	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
+	left  int       // how many pods have no domain yet
+	// domains that others need more, see scarceDomains; nil for none
+	scarce []bool
+}
+
+// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
+// prices.
+const dedicatedUSD = 2
+
+// choiceOf is what the domains of the key have for the batch.
+func (dd *domainDivision) choiceOf(l *PodBatch, key string, rules []podclass.TopologyRule) domainChoice {
+	names := dd.top.Domains[key]
+	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
+		room: dd.roomIn(l, key), most: make([]int, len(names))}
+	for d, name := range names {
+		pins := append(slices.Clone(l.Pins), podclass.DomainPin{Key: key, Domain: name})
+		c.most[d] = math.MaxInt
+		if c.open[d] = dd.pk.minPriceToReach(l.View, pins); c.open[d] >= capacity.NoPrice {
+			continue
+		}
+		c.home[d] = dd.a.W.Catalog.HomeIn(l.View, pins)
+		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
+			c.open[d] += dedicatedUSD
+		}
+		if dd.a.W.Catalog.MinPriceShare(l.View, pins) < capacity.NoPrice {
+			continue
+		}
+		if slots := dd.pk.slotsFor(l.View, pins); slots > 0 {
+			c.most[d] = c.room[d] + slots
+		}
+	}
+	return c
+}
+
+// openCount is in how many domains the pods can be.
+func (c domainChoice) openCount() (n int) {
+	for _, price := range c.open {
+		if price < capacity.NoPrice {
+			n++
+		}
+	}
+	return n
+}
+
+// roomIn is how many pods of the batch the hosts of each domain of the key could take, were they alone; more than there
+// are do not count.
+func (dd *domainDivision) roomIn(l *PodBatch, key string) []int {
+	out := make([]int, len(dd.top.Domains[key]))
+	for _, b := range dd.a.Bins {
+		if b.Offer != nil {
+			continue
+		}
+		d, ok := dd.top.DomainIDs[key][b.DomainOf(key)]
+		if !ok || out[d] >= l.Left {
+			continue
+		}
+		n := capacity.FitCount(l.View.Class.Need, b.Room)
+		if n == 0 || slices.ContainsFunc(l.Pins,
+			func(p podclass.DomainPin) bool { return b.DomainOf(p.Key) != p.Domain }) ||
+			b.AlternativeFor(l.View.Admission) < 0 {
+			continue
+		}
+		out[d] = min(out[d]+min(n, dd.top.MaxPodsByHostRules(l.View, dd.a.SiteOf(b))), l.Left)
+	}
+	return out
+}
+
+// chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
+// among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
+// are. For pods without rules of their own the pool's weight comes first.
+func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) int {
+	best := -1
+	var least domainScore
+	gather := slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
+	var followers []*podclass.Class
+	if gather {
+		followers = dd.followers(v, c)
+	}
+	for d, price := range c.open {
+		p := ClassDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
+		most := dd.limitPods(p, c.most[d])
+		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
+			continue
+		}
+		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
+		if gather {
+			s.crowd, s.short, s.room = -s.crowd, dd.shortage(c, d, most, followers), -c.room[d]
+		}
+		if c.room[d] > 0 {
+			s.home, s.price = -1, 0
+		}
+		if len(c.rules) == 0 {
+			s.first = s.home
+		}
+		if !gather {
+			s.breaks = dd.brokenSpreads(v, c, d)
+		}
+		if s.breaks > 0 {
+			s.crowd, s.room = 0, -c.room[d]
+		}
+		s.scarce = d < len(c.scarce) && c.scarce[d]
+		s.unwanted = !dd.wanted(v, c, d)
+		s.beyond = dd.hasShare(p)
+		s.away = v.Together && dd.given[p] == 0
+		if best < 0 || s.lessThan(least) {
+			best, least = d, s
+		}
+	}
+	return best
+}
+
+// limitPods is how many more pods of the class the domain takes, at most so many, after what was learned of it.
+func (dd *domainDivision) limitPods(p ClassDomain, most int) int {
+	if limit, ok := dd.pk.learned.caps[p]; ok {
+		most = min(most, limit-dd.a.landed[p]-dd.given[p])
+	}
+	return most
+}
+
+// hasShare reports whether the domain has its share of the class, see strategy.DomainShares; false where it has none.
+func (dd *domainDivision) hasShare(p ClassDomain) bool {
+	share, ok := dd.a.Strategy.DomainShares[p]
+	return ok && dd.a.landed[p]+dd.given[p] >= share
+}
+
+// followers are the other classes whose pods must be near those of the view by the key. None are named where every
+// domain takes as many as there are.
+func (dd *domainDivision) followers(v *podclass.RelaxedPod, c domainChoice) []*podclass.Class {
+	if !slices.ContainsFunc(c.most, func(most int) bool { return most < math.MaxInt }) {
+		return nil
+	}
+	return slices.DeleteFunc(slices.Clone(dd.a.W.Classes.List), func(k *podclass.Class) bool {
+		return k == v.Class || !slices.ContainsFunc(dd.pk.currentRelaxation(k).DomainRules,
+			func(r podclass.TopologyRule) bool {
+				return r.Kind == podclass.Follow && r.Required && r.Key == c.key &&
+					slices.Contains(v.Class.Matched, r.Counter)
+			})
+	})
+}
+
+// shortage is how many of the pods left and of those of their followers have no room in domain d, which takes so many
+// of the pods: because all of them are too many, or because some could not be there in a solution before.
+func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*podclass.Class) int {
+	waiting, barred := c.left, 0
+	for _, k := range followers {
+		n := len(dd.a.Rest[k.ID])
+		waiting += n
+		p := ClassDomain{k.ID, c.key, dd.top.Domains[c.key][d]}
+		if limit, ok := dd.pk.learned.caps[p]; ok {
+			barred += max(0, n-max(0, limit-dd.a.landed[p]-dd.given[p]))
+		}
+	}
+	return max(0, waiting-most, barred)
+}
+
+// wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
+func (dd *domainDivision) wanted(v *podclass.RelaxedPod, c domainChoice, d int) bool {
+	p := ClassDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
+	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
+}
+
+// domainScore is what speaks for a domain, the less the better.
+type domainScore struct {
+	away                            bool // from pods with which it must share a node
+	unwanted                        bool // no pods wait for one to be there
+	scarce                          bool // see scarceDomains
+	beyond                          bool // the domain has its share, see hasShare
+	breaks                          int  // see brokenSpreads
+	first, crowd, short, room, home int
+	price                           float64
+}
+
+func (s domainScore) lessThan(o domainScore) bool {
+	if s.away != o.away {
+		return o.away
+	}
+	if s.unwanted != o.unwanted {
+		return o.unwanted
+	}
+	if s.scarce != o.scarce {
+		return o.scarce
+	}
+	if s.beyond != o.beyond {
+		return o.beyond
+	}
+	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
+		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),
+		cmp.Compare(s.price, o.price)) < 0
+}
+
+// brokenSpreads is 2 if one more pod of the view in domain d would be more than the required spread of pods allows that
+// are given that domain, 1 if there are too many already, and 0 if all is well.
+func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, d int) int {
+	worst := 0
+	for _, i := range v.Class.Matched {
+		if dd.top.Counters[i].Key != c.key || dd.tally.Even[i][d] == 0 {
+			continue
+		}
+		count, r := dd.tally.Count[i], dd.top.StrictestSpread(i)
+		switch over := count[d] + 1 - dd.top.EligibleDomains(r).Least(count) - r.MaxSkew; {
+		case over == 1:
+			return 2
+		case over > 1:
+			worst = 1
+		}
+	}
+	return worst
+}
+
+// podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
+// unless it gathers, without any those that others' spreads count with it.
+func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int) int {
+	n := 0
+	for _, r := range c.rules {
+		if r.Kind != podclass.Avoid {
+			n += dd.tally.Count[r.Counter][d]
+		}
+	}
+	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
+		return n
+	}
+	for _, i := range v.Class.Matched {
+		if x := dd.top.Counters[i]; x.Key == c.key && x.Spread {
+			n += dd.tally.Count[i][d]
+		}
+	}
+	return n
+}
+
+// minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
+// reserved capacity has room.
+func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
+	adm := pk.a.W.Admissions.PinnedAdmission(v.Admission, pins)
+	if len(adm.Alternatives) == 0 {
+		return capacity.NoPrice
+	}
+	if price := pk.a.W.Catalog.MinPriceShare(v, pins); price < capacity.NoPrice && !pk.roomOnly {
+		return price
+	}
+	for _, b := range pk.a.Bins {
+		if b.Offer == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
+			pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.SiteOf(b)) > 0 {
+			return 0
+		}
+	}
+	if pk.slotsFor(v, pins) > 0 {
+		return 0
+	}
+	return capacity.NoPrice
+}
+
+// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
+// on nodes to make, and on those that were made in them before.
+func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
+	if pk.roomOnly || v.Class.Stays {
+		return 0
+	}
+	adm := pk.a.W.Admissions.PinnedAdmission(v.Admission, pins)
+	each := math.MaxInt32 // on one node
+	if !v.HasHostAffinity() {
+		each = pk.a.W.Topology.MaxPodsByHostRules(v,
+			podtopology.HostSite{Count: podtopology.NoneLeft, Anti: podtopology.NoneLeft, Total: pk.a.Total})
+	}
+	byID := map[string]int{} // several pools may use the same reservation
+	for _, p := range pk.a.W.Catalog.Pools {
+		if !p.MayBeOneType {
+			continue
+		}
+		for _, o := range p.Reserved {
+			if nodes := pk.a.Used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.FirstAlternative(adm) >= 0 &&
+				!pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
+				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
+					min(nodes*min(each, capacity.FitCount(v.Class.Need, o.Room)), math.MaxInt32))
+			}
+		}
+	}
+	n := 0
+	for _, pods := range byID { // the sum is the same in any order
+		n += pods
+	}
+	for _, b := range pk.a.Bins {
+		if b.Offer != nil && b.Offer.Reservation != nil && b.Offer.FirstAlternative(adm) >= 0 {
+			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.SiteOf(b)))
+		}
+	}
+	return n
+}

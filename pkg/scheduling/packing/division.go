@@ -1,0 +1,295 @@
+package packing
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
+)
+
+// PodBatch is the unit that is packed: pods of one view that may go to the same places.
+type PodBatch struct {
+	ID    int
+	View  *podclass.RelaxedPod
+	Pins  []podclass.DomainPin
+	Admit *podclass.Admission
+	Left  int
+	whole bool    // all must stand on one node
+	Value float64 // what one pod is worth, USD per hour
+	Least float64 // the lowest price per pod on any node that admits it, USD per hour
+
+	refused []*capacity.Pool // whose MinValues the types that hold one of its pods do not meet
+}
+
+// domainDivision gives waiting pods the domains in which they are to be packed.
+type domainDivision struct {
+	a   *Solution
+	pk  *packing
+	top *podtopology.Counts
+	// what is there, and what was given so far
+	tally podtopology.DomainCounts
+	given map[ClassDomain]int
+	// pods that a spread left without a domain so far
+	held []*podSplit
+}
+
+// divideIntoBatches turns the waiting pods of the classes into batches and ties those to a domain that take part in a
+// topology rule. Each pod goes where the rules allow one more, counting everything divided so far, so that what comes
+// out keeps every rule when all of it is placed.
+func (pk *packing) divideIntoBatches(now []*podclass.Class) []*PodBatch {
+	clear(pk.stuck)
+	for _, k := range now {
+		clear(pk.a.Blocked[k.ID])
+	}
+	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.W.Topology, tally: pk.a.Tally.Clone(),
+		given: map[ClassDomain]int{}}
+	out := dd.divideClasses(now)
+	for i, l := range out {
+		l.ID = i
+		l.Admit = pk.a.W.Admissions.PinnedAdmission(l.View.Admission, l.Pins)
+		l.whole = slices.ContainsFunc(l.View.HostRules,
+			func(r podclass.TopologyRule) bool {
+				return r.Kind == podclass.Follow && r.Self && pk.a.Total[r.Counter] == 0
+			})
+	}
+	return out
+}
+
+// divideClasses divides all of the classes' pods that find a domain, in the order of their ranks; those that follow
+// others once these have one.
+func (dd *domainDivision) divideClasses(now []*podclass.Class) []*PodBatch {
+	sorted := dd.inOrderOfDivision(now)
+	var splits []*podSplit
+	for again := true; again; {
+		again = false
+		var waiting []*podclass.Class
+		for _, k := range sorted {
+			s := dd.divideClass(k)
+			if len(s.all.batches(s.view)) == 0 && placementRank(s.view) == rankFollow {
+				waiting = append(waiting, k) // what it follows may still come
+				dd.a.Blocked[k.ID][s.why] = true
+				continue
+			}
+			splits = append(splits, s)
+			if s.left > 0 {
+				dd.held = append(dd.held, s)
+			}
+			again = true
+		}
+		again = again && len(waiting) > 0
+		sorted = waiting
+	}
+	var out []*PodBatch
+	for _, s := range splits {
+		if s.left > 0 {
+			dd.a.Blocked[s.view.Class.ID][s.why] = true
+		}
+		out = append(out, s.all.batches(s.view)...)
+	}
+	slices.SortStableFunc(out, func(x, y *PodBatch) int {
+		return cmp.Or(cmp.Compare(x.View.Class.ID, y.View.Class.ID), slices.CompareFunc(x.Pins, y.Pins, comparePins))
+	})
+	return out
+}
+
+// inOrderOfDivision sorts the classes by their ranks, among equals those first that can be in the fewest domains.
+func (dd *domainDivision) inOrderOfDivision(now []*podclass.Class) []*podclass.Class {
+	type turn struct{ rank, domains int }
+	turns := make(map[*podclass.Class]turn, len(now))
+	for _, k := range now {
+		turns[k] = turn{dd.divisionRank(k), dd.fewestDomains(k)}
+	}
+	sorted := slices.Clone(now)
+	slices.SortStableFunc(sorted, func(x, y *podclass.Class) int {
+		return cmp.Or(cmp.Compare(turns[x].rank, turns[y].rank), cmp.Compare(turns[x].domains, turns[y].domains),
+			cmp.Compare(x.ID, y.ID))
+	})
+	return sorted
+}
+
+// Ranks of classes, in the order in which they are divided over domains: those that others must keep away from or
+// gather around come first.
+const (
+	rankApart  = iota // apart from others
+	rankSpread        // evenly
+	rankFree          // without a rule
+	rankGather        // near each other
+	rankFollow        // near others
+)
+
+// placementRank is when pods of the view are divided over domains.
+func placementRank(v *podclass.RelaxedPod) int {
+	rank := rankFree
+	for _, r := range v.DomainRules {
+		switch {
+		case r.Kind == podclass.Follow && r.Self:
+			rank = max(rank, rankGather)
+		case r.Kind == podclass.Follow:
+			rank = max(rank, rankFollow)
+		}
+	}
+	for _, r := range v.HostRules {
+		if r.Kind == podclass.Follow && !r.Self {
+			rank = rankFollow // it goes where they go
+		}
+	}
+	if rank > rankFree {
+		return rank
+	}
+	for _, r := range v.DomainRules {
+		if r.Kind == podclass.Avoid {
+			return rankApart
+		}
+		rank = rankSpread
+	}
+	return rank
+}
+
+// divisionRank is when the class is divided, by its rank. Pods without a choice come before those that spread among
+// them or keep away from them, and have one.
+func (dd *domainDivision) divisionRank(k *podclass.Class) int {
+	v := dd.pk.currentRelaxation(k)
+	if len(v.DomainRules) > 0 {
+		if slices.ContainsFunc(v.DomainRules,
+			func(r podclass.TopologyRule) bool { return v.Admission.HasSingleValue(r.Key) }) {
+			return 2*placementRank(v) - 1
+		}
+		return 2 * placementRank(v)
+	}
+	tied := func(by func(podtopology.Counter) bool) bool {
+		return slices.ContainsFunc(k.Matched, func(c int) bool {
+			return by(dd.top.Counters[c]) &&
+				v.Admission.HasSingleValue(dd.top.Counters[c].Key)
+		})
+	}
+	switch {
+	case tied(func(c podtopology.Counter) bool { return c.Avoided }):
+		return 2*rankApart - 1
+	case tied(func(c podtopology.Counter) bool { return c.Spread }):
+		return 2*rankSpread - 1
+	}
+	return 2 * placementRank(v)
+}
+
+// fewestDomains is how many domains the class can be in at most, of the key of its rules that leaves it fewest.
+func (dd *domainDivision) fewestDomains(k *podclass.Class) int {
+	v := dd.pk.currentRelaxation(k)
+	least := math.MaxInt
+	for _, key := range dd.top.KeysOf(v) {
+		n := 0
+		for _, d := range dd.top.Domains[key] {
+			if v.Admission.LeavesDomainOpen(key, d) {
+				n++
+			}
+		}
+		least = min(least, n)
+	}
+	return least
+}
+
+func comparePins(x, y podclass.DomainPin) int {
+	return cmp.Or(strings.Compare(x.Key, y.Key), strings.Compare(x.Domain, y.Domain))
+}
+
+// divideClass divides the waiting pods of the class that find a domain.
+func (dd *domainDivision) divideClass(k *podclass.Class) *podSplit {
+	left := len(dd.a.Rest[k.ID])
+	if most, ok := dd.pk.learned.caps[ClassDomain{Class: k.ID}]; ok {
+		left = min(left, max(0, most-len(k.Pods)+left))
+	}
+	return dd.splitByDomains(dd.pk.currentRelaxation(k), left)
+}
+
+// resumeHeld gives domains to pods whose spread lets them go on, once it counts more pods of the class.
+func (dd *domainDivision) resumeHeld(k *podclass.Class) {
+	for more := []*podclass.Class{k}; len(more) > 0; more = more[1:] {
+		for _, s := range dd.held {
+			if s.left > 0 && s.spreadCounts(more[0]) && s.giveNext() {
+				more = append(more, s.view.Class)
+			}
+		}
+	}
+}
+
+// rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
+func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoice, d int) bool {
+	for _, i := range v.Class.Matched {
+		if dd.top.Counters[i].Key == c.key && dd.tally.Anti[i][d] > 0 {
+			return false
+		}
+	}
+	for _, r := range c.rules {
+		count := dd.tally.Count[r.Counter]
+		switch {
+		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
+			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
+			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && podtopology.SumCounts(count) == 0):
+			return false
+		}
+	}
+	return !slices.ContainsFunc(v.HostRules, func(r podclass.TopologyRule) bool {
+		return r.Kind == podclass.Follow && !r.Self &&
+			!dd.affinityPodsInDomain(r, c, d)
+	})
+}
+
+// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
+// where they go.
+func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domainChoice, d int) bool {
+	name := dd.top.Domains[c.key][d]
+	tied := false
+	for _, k := range dd.a.W.Classes.List {
+		if !slices.Contains(k.Matched, r.Counter) {
+			continue
+		}
+		p := ClassDomain{k.ID, c.key, name}
+		if dd.a.landed[p]+dd.given[p] > 0 {
+			return true
+		}
+		tied = tied || slices.Contains(dd.top.KeysOf(dd.pk.currentRelaxation(k)), c.key)
+	}
+	for _, b := range dd.a.Bins {
+		if b.Count[r.Counter] > 0 && b.DomainOf(c.key) == name {
+			return true
+		}
+	}
+	return !tied
+}
+
+// whyDivided explains why no domain of the key takes one more pod of the view.
+func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) string {
+	var can []string
+	for d, name := range dd.top.Domains[c.key] {
+		if c.open[d] < capacity.NoPrice {
+			can = append(can, name)
+		}
+	}
+	var words []string
+	for _, r := range c.rules {
+		switch r.Kind {
+		case podclass.Spread:
+			words = append(words, fmt.Sprintf("spread with maxSkew %d", r.MaxSkew))
+		case podclass.Avoid:
+			words = append(words, "pod anti-affinity")
+		case podclass.Follow:
+			words = append(words, "pod affinity")
+			if podtopology.SumCounts(dd.tally.Count[r.Counter]) == 0 && !r.Self {
+				return "pod affinity over " + c.key +
+					": none of the pods that it has to be near runs or has found a place"
+			}
+		}
+	}
+	if len(words) == 0 {
+		words = append(words, "anti-affinity of other pods")
+	}
+	where := "no value of it has room for the pod"
+	if len(can) > 0 {
+		where = "nodes for it could be made or found only in " + strings.Join(can, ", ")
+	}
+	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), c.key, where)
+}

@@ -1,0 +1,372 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
+)
+
+const (
+	// batchShare is the part of what is left that is placed at most before pods are priced anew.
+	batchShare = 0.04
+	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
+	stale = 0.9
+	// staler is the same where there are many classes, and pricing them takes its time.
+	staler, manyClasses = 0.8, 200
+	// looks is how many of the offers that seem best are tried with whole pods.
+	looks = 8
+	// thorough is how many times offers are looked at again until all are, not only the hopeful.
+	thorough = 16
+	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at
+	// again.
+	hopeful = 1.15
+	// most is how many offers are looked at in each batch.
+	most = 40
+	// refresh is how many batches pass until all offers are looked at again.
+	refresh = 5
+)
+
+// PriceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the
+// most worth for its price, and makes a few such nodes.
+type PriceGuide struct {
+	a      *Solution
+	prices PodPrices // the classes of its groups are classes of these
+	Items  []batchGroup
+	Filler *lowerbound.KnapsackSolver
+	cands  []*Candidate
+	active []*Candidate
+	most   []float64
+	Fits   func(l *PodBatch, offer int) int // pods of the batch that a node of the offer holds, nil to ask the offer
+	last   []float64                        // while offers are sifted: what resources were worth on the one asked last
+	sifts  int
+	fresh  bool // values are new since the active were asked
+	moved  bool // values are new since all hopeful ones were asked
+	Memory *GuideMemory
+}
+
+// batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
+type batchGroup struct {
+	Batches []*PodBatch
+	caps    []int   // by batch: how many the rules allow on one node
+	class   int32   // of the guide's prices
+	all     int     // pods that are left
+	left    int     // of them, as many as one node may hold
+	Value   float64 // of one pod
+}
+
+// NewPriceGuide returns a guide to new nodes and hosts by the prices.
+func NewPriceGuide(a *Solution, prices PodPrices) *PriceGuide {
+	return &PriceGuide{a: a, prices: prices, Memory: &GuideMemory{}}
+}
+
+// openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
+// It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
+func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) bool {
+	g := NewPriceGuide(op.A, podPricesFor(op.A))
+	offers := op.CandidateOffers(pools, batches)
+	g.PrepareGroups(offers, batches)
+	sift, priced, since, again := true, math.Inf(1), 0, stale
+	if g.prices.RowCount() > manyClasses {
+		again = staler
+	}
+	for !op.A.Used.ClaimsUsedUp() && g.CountRemaining() {
+		if g.remainingWorth() < priced*again {
+			g.repriceRemaining(0)
+			priced = g.remainingWorth()
+		}
+		if sift {
+			since = 0
+		}
+		best, takes := g.bestCandidate(sift)
+		switch {
+		case best == nil && sift && g.sifts%thorough == 1:
+			return false
+		case best == nil:
+			sift, g.sifts = true, 0
+			continue
+		}
+		since++
+		sift = since >= refresh && g.moved
+		times := max(1, int(batchShare*g.remainingWorth()/max(best.Offer.Price, 1e-9)))
+		_, full := op.A.openCopies(best.Offer, takes, times)
+		if slices.Contains(takes[0].Batch.refused, best.Offer.InstanceType.Pool) {
+			continue // others do without what MinValues refused
+		}
+		if full {
+			return op.A.Used.spotAllowance(best.Offer, 1) == 0
+		}
+	}
+	return false
+}
+
+// PrepareGroups finds the groups of the batches, and the candidates that hold pods of some of them.
+func (g *PriceGuide) PrepareGroups(offers []*capacity.Offering, batches []*PodBatch) {
+	classes, groupCaps := g.prices.PriceClasses()
+	type alike struct {
+		class int32
+		admit *podclass.Admission
+	}
+	g.Memory.reserveBatches(len(batches))
+	g.Items = g.Memory.groups
+	ids := make(map[alike]int, len(batches))
+	g.Filler = lowerbound.NewFiller(len(g.a.W.Dims), groupCaps)
+	for _, l := range batches {
+		if l.Left == 0 {
+			continue
+		}
+		most := g.a.W.Topology.MaxPodsByHostRules(l.View,
+			podtopology.HostSite{Count: podtopology.NoneLeft, Anti: podtopology.NoneLeft, Total: g.a.Total})
+		id := alike{g.prices.ClassOf(l.View.Class, l.Pins), l.Admit}
+		if i, ok := ids[id]; ok {
+			it := &g.Items[i]
+			it.Batches, it.caps = append(it.Batches, l), append(it.caps, most)
+			continue
+		}
+		ids[id] = len(g.Items)
+		g.Items = append(g.Items, g.Memory.newGroup(id.class, l, most))
+		g.Filler.Need = append(g.Filler.Need, classes[id.class].Need...)
+		g.Filler.Group = append(g.Filler.Group, classes[id.class].Group)
+	}
+	g.Filler.Value = make([]float64, len(g.Items))
+	g.findCandidates(offers, g.prices.ScaleUnits())
+}
+
+// findCandidates finds the offers that hold pods of some group.
+func (g *PriceGuide) findCandidates(offers []*capacity.Offering, units []float64) {
+	m := g.Memory
+	m.reserveCandidates(len(offers), len(units))
+	g.cands = m.list
+	for at, o := range offers {
+		m.reserveItems(len(g.Items))
+		from := len(m.items)
+		for i, it := range g.Items {
+			if n := g.fitCount(it.Batches[0], at, o); n > 0 {
+				m.items, m.fits = append(m.items, int32(i)), append(m.fits, n)
+			}
+		}
+		if to := len(m.items); to > from {
+			m.all[at] = Candidate{index: at, Offer: o, room: m.scaleRoom(o.Room, units), items: m.items[from:to:to],
+				fits: m.fits[from:to:to]}
+			g.cands = append(g.cands, &m.all[at])
+		}
+	}
+}
+
+// fitCount is how many pods of the batch alone a node of the offer, which is at this place among those asked, holds.
+func (g *PriceGuide) fitCount(l *PodBatch, at int, o *capacity.Offering) int {
+	if g.Fits != nil {
+		return g.Fits(l, at)
+	}
+	if n := capacity.FitCount(l.View.Class.Need, o.Room); n > 0 && o.FirstAlternative(l.Admit) >= 0 {
+		return n
+	}
+	return 0
+}
+
+// CountRemaining counts what is left; false when nothing is.
+func (g *PriceGuide) CountRemaining() bool {
+	some := false
+	for i := range g.Items {
+		it := &g.Items[i]
+		it.left, it.all = 0, 0
+		for j, l := range it.Batches {
+			it.all += l.Left
+			it.left += min(l.Left, it.caps[j])
+		}
+		some = some || it.all > 0
+	}
+	return some
+}
+
+// repriceRemaining asks what the pods that are left are worth while that part of the hosts is empty.
+func (g *PriceGuide) repriceRemaining(hosts float64) {
+	classes, _ := g.prices.PriceClasses()
+	count := make([]float64, len(classes))
+	for _, it := range g.Items {
+		count[it.class] += float64(it.all)
+	}
+	g.setValues(g.prices.Reprice(count, hosts))
+}
+
+// setValues gives pods the values.
+func (g *PriceGuide) setValues(values ClassValues) {
+	g.fresh, g.moved = true, true
+	for i := range g.Items {
+		it := &g.Items[i]
+		it.Value = max(values.ofBatch(it.Batches[0]), leastValue*it.Batches[0].Least)
+		g.Filler.Value[i] = it.Value
+		for _, l := range it.Batches {
+			l.Value = it.Value
+		}
+	}
+}
+
+// remainingWorth is what all pods that are left are worth.
+func (g *PriceGuide) remainingWorth() float64 {
+	sum := 0.0
+	for _, it := range g.Items {
+		sum += float64(it.all) * it.Value
+	}
+	return sum
+}
+
+// LeastCost is what new nodes for all that is left cost at least: no candidate holds more worth for its price, with
+// fractions of pods, than the best of them did when it was asked last.
+func (g *PriceGuide) LeastCost() float64 {
+	if len(g.active) == 0 {
+		return 0
+	}
+	return g.remainingWorth() * g.active[0].score
+}
+
+// bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
+func (g *PriceGuide) bestCandidate(sift bool) (*Candidate, []BatchTake) {
+	g.ScoreAgain(sift)
+	return g.BestOfActive()
+}
+
+// ScoreAgain asks all candidates when they are sifted, or the active ones when values are new.
+func (g *PriceGuide) ScoreAgain(sift bool) {
+	if sift {
+		g.refreshCandidates()
+		g.moved = false
+	} else if g.fresh {
+		for _, c := range g.active {
+			g.ScoreCandidate(c)
+		}
+		slices.SortFunc(g.active, betterScore)
+	}
+	g.fresh = false
+}
+
+// BestOfActive is the best of the active candidates with whole pods. Scores get worse only while values stay, so
+// candidates whose old score is no match for what was found need no second look.
+func (g *PriceGuide) BestOfActive() (*Candidate, []BatchTake) {
+	var best *Candidate
+	var takes []BatchTake
+	score := math.Inf(1)
+	for i, c := range g.active {
+		if i >= looks || c.score >= score {
+			break
+		}
+		g.ScoreCandidate(c)
+		t, value := g.FillWholePods(c)
+		if value > 0 && g.a.OfferCost(c.Offer)/value < score {
+			best, takes, score = c, t, g.a.OfferCost(c.Offer)/value
+		}
+	}
+	slices.SortFunc(g.active, betterScore)
+	return best, takes
+}
+
+// refreshCandidates asks all candidates, or all hopeful ones, and keeps those of the best scores. Of those that can be
+// no better than so many others and are not hopeful it is enough to know that.
+func (g *PriceGuide) refreshCandidates() {
+	g.active = g.active[:0]
+	bar := math.Inf(1) // of the scores so far, that of the last that is kept
+	for _, c := range g.cands {
+		if g.sifts%thorough != 0 && c.score >= hopeful {
+			continue
+		}
+		if least := g.scoreLowerBound(c); least > bar && least >= hopeful {
+			c.score = least
+			continue
+		}
+		g.ScoreCandidate(c)
+		g.last = append(g.last[:0], g.Filler.Price...)
+		if g.active = append(g.active, c); len(g.active) >= 2*most {
+			slices.SortFunc(g.active, betterScore)
+			g.active = g.active[:most]
+			bar = g.active[most-1].score
+		}
+	}
+	g.sifts++
+	slices.SortFunc(g.active, betterScore)
+	if len(g.active) > most {
+		g.active = g.active[:most]
+	}
+	g.last = g.last[:0]
+}
+
+// scoreLowerBound is no more than the score of the candidate, by what resources were worth on the one asked before.
+func (g *PriceGuide) scoreLowerBound(c *Candidate) float64 {
+	if len(g.last) == 0 {
+		return 0
+	}
+	return g.a.OfferCost(c.Offer) / max(1e-12, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+}
+
+func betterScore(x, y *Candidate) int {
+	return cmp.Or(cmp.Compare(x.score, y.score), cmp.Compare(x.index, y.index))
+}
+
+// ScoreCandidate finds the best fill of the candidate with fractions of pods, and scores it by what it costs for what
+// that is worth.
+func (g *PriceGuide) ScoreCandidate(c *Candidate) {
+	worth := g.Filler.Fill(c.items, g.mostOf(c), c.room, &c.basis)
+	if c.host == nil {
+		c.score = g.a.OfferCost(c.Offer) / max(1e-12, worth)
+	}
+}
+
+// mostOf is how many of each of its items the candidate can hold, valid until the next call.
+func (g *PriceGuide) mostOf(c *Candidate) []float64 {
+	g.most = g.most[:0]
+	for i, it := range c.items {
+		g.most = append(g.most, float64(min(g.Items[it].left, c.fits[i])))
+	}
+	return g.most
+}
+
+// rankedItem is an item with how many pods of it come first, and what they are worth for what they take.
+type rankedItem struct {
+	item    int32
+	first   int
+	density float64
+}
+
+// FillWholePods tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the
+// filler found last.
+func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
+	list := g.Memory.ranked[:0]
+	for i, id := range c.items {
+		if g.Items[id].left == 0 {
+			continue
+		}
+		cost := 1e-9
+		for r, x := range g.Filler.Need[int(id)*len(c.room) : (int(id)+1)*len(c.room)] {
+			cost += g.Filler.Price[r] * x
+		}
+		list = append(list, rankedItem{id, int(g.Filler.N[i] + 1e-6), g.Items[id].Value / cost})
+	}
+	g.Memory.ranked = list
+	slices.SortFunc(list, func(x, y rankedItem) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.item, y.item))
+	})
+	d := draftOfCandidate(g.a, c)
+	for _, x := range list {
+		n := x.first
+		for _, l := range g.Items[x.item].Batches {
+			if n > 0 && l.Left > 0 && !l.whole {
+				n -= d.TakePods(l, n)
+			}
+		}
+	}
+	for round := 0; round == 0 || round == 1 && d.near; round++ {
+		for _, x := range list {
+			need := g.Items[x.item].Batches[0].View.Class.Need
+			for _, l := range g.Items[x.item].Batches {
+				if capacity.FitCount(need, d.room) == 0 {
+					break
+				}
+				d.TakePods(l, l.Left)
+			}
+		}
+	}
+	return d.Takes, d.value
+}

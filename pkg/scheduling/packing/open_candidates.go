@@ -1,0 +1,289 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// waitingAdmissions are the admissions of the batches that wait, each once.
+func waitingAdmissions(batches []*PodBatch) []*podclass.Admission {
+	var asks []*podclass.Admission
+	for _, l := range batches {
+		if l.Left > 0 {
+			asks = append(asks, l.Admit)
+		}
+	}
+	return podclass.DistinctAdmissions(asks)
+}
+
+// CandidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
+// of the pool that admits as much and holds as much.
+func (op NodeOpener) CandidateOffers(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
+	asks := waitingAdmissions(batches)
+	var out []*capacity.Offering
+	whole := len(pools) == len(op.A.W.Catalog.Pools)
+	for _, p := range pools {
+		if len(p.Sale) == 0 {
+			continue
+		}
+		if op.A.Used.SpotCeiling == 0 && !op.A.Used.ExceedsLimits(p, p.Largest) {
+			out = append(out, p.UndominatedFor(asks)...)
+			continue
+		}
+		whole = false
+		all := slices.DeleteFunc(slices.Clone(p.Sale), func(o *capacity.Offering) bool {
+			return op.A.Used.spotAllowance(o, 1) == 0 || op.A.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity)
+		})
+		out = append(out, p.FilterUndominated(all, asks)...)
+	}
+	op.setPodValues(out, whole, batches)
+	return op.withoutOversized(pools, out, batches)
+}
+
+// withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
+// Where something else than the price bounds how many nodes there are of what, all are left.
+func (op NodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.Offering,
+	batches []*PodBatch) []*capacity.Offering {
+	if op.A.Used.SpotCeiling > 0 || slices.ContainsFunc(pools,
+		func(p *capacity.Pool) bool { return len(p.Limited) > 0 || p.MinValues() }) {
+		return cands
+	}
+	all := make([]int64, len(op.A.W.Dims))
+	for _, l := range batches {
+		if l.Left > 0 && op.A.W.Topology.HasHostRules(l.View) {
+			return cands
+		}
+		for d, x := range l.View.Class.Need {
+			all[d] += x * int64(l.Left)
+		}
+	}
+	most := math.Inf(1)
+	for _, o := range cands {
+		if o.Price < most && capacity.AtLeast(o.Room, all) && suitsAll(o, batches) {
+			most = o.Price
+		}
+	}
+	if math.IsInf(most, 1) {
+		return cands
+	}
+	return slices.DeleteFunc(slices.Clone(cands), func(o *capacity.Offering) bool { return o.Price > most })
+}
+
+// suitsAll reports whether the labels of one node of the offer can be what all batches that wait want.
+func suitsAll(o *capacity.Offering, batches []*PodBatch) bool {
+	open := o.InstanceType.Open
+	for _, l := range batches {
+		if l.Left == 0 {
+			continue
+		}
+		alt := o.FirstAlternativeBeside(l.Admit, open)
+		if alt < 0 {
+			return false
+		}
+		open, _ = capacity.NarrowOpenLabels(open, l.Admit.Alternatives[alt])
+	}
+	return true
+}
+
+// leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for
+// pods that would come for free beside others, once those others are gone.
+const leastValue = 0.1
+
+// setPodValues writes for each batch what one of its pods is worth. The candidates are whole where they are those of
+// everything that is for sale.
+func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batches []*PodBatch) {
+	r := op.A.W.Catalog.Sale // what is beaten is no cheaper
+	if !whole {
+		r = capacity.NewRanking(cands, len(op.A.W.Dims))
+	}
+	values := podPricesFor(op.A).Values()
+	for _, l := range batches {
+		l.Value = capacity.NoPrice
+		if l.Left == 0 {
+			continue
+		}
+		if l.Value = r.MinShare(l.Admit, l.View.Class); l.Value < capacity.NoPrice {
+			l.Value = max(l.Value, 1e-12) // what is for free is worth something too
+		}
+		if l.Value < capacity.NoPrice {
+			l.Least = l.Value
+			if op.A.Strategy.Guide != ByCostShare {
+				l.Value = max(values.ofBatch(l), leastValue*l.Value)
+			}
+		}
+	}
+}
+
+// Candidate is an offer with the batches it may hold, best use of its room first.
+type Candidate struct {
+	index int
+	Offer *capacity.Offering
+	host  *capacity.Bin // instead of an offer: room that there is
+	order []*PodBatch
+	score float64 // USD per hour for each USD per hour of value
+
+	room  []float64 // of the offer, in units of prices
+	items []int32   // what may be on it, of the guide's items
+	fits  []int     // how many of each
+	basis lowerbound.Basis
+}
+
+// scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
+// where pods follow others: what a node would hold becomes more then while pods are placed.
+func (op NodeOpener) scoreCandidates(offers []*capacity.Offering, batches []*PodBatch) *candidateQueue {
+	q := make(candidateQueue, 0, len(offers))
+	if slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.Left > 0 && l.View.HasHostAffinity() }) {
+		for i, o := range offers {
+			if c := op.newCandidate(i, o, batches); len(c.order) > 0 {
+				q = append(q, c)
+			}
+		}
+		return &q
+	}
+	g := newGauge(batches, len(op.A.W.Dims))
+	all := make([]Candidate, len(offers))
+	for i, o := range offers {
+		if most := g.maxWorth(o); most > 0 {
+			all[i] = Candidate{index: i, Offer: o, score: op.A.OfferCost(o) / most}
+			q = append(q, &all[i])
+		}
+	}
+	return &q
+}
+
+// newCandidate is the offer with its order and score.
+func (op NodeOpener) newCandidate(i int, o *capacity.Offering, batches []*PodBatch) *Candidate {
+	c := &Candidate{index: i, Offer: o}
+	op.arrangeBatches(c, batches)
+	if _, value := op.fillNode(c); value > 0 {
+		c.score = op.A.OfferCost(o) / value
+	} else {
+		c.order = nil
+	}
+	return c
+}
+
+// arrangeBatches finds the batches that the candidate may hold.
+func (op NodeOpener) arrangeBatches(c *Candidate, batches []*PodBatch) {
+	type dense struct {
+		batch   *PodBatch
+		density float64
+	}
+	some := make([]dense, 0, len(batches))
+	for _, l := range batches {
+		if l.Left == 0 || c.Offer.FirstAlternative(l.Admit) < 0 {
+			continue
+		}
+		if s := capacity.DominantShare(l.View.Class.Need, c.Offer.Room); s <= 1 {
+			some = append(some, dense{l, l.Value / max(s, 1e-9)})
+		}
+	}
+	slices.SortFunc(some, func(x, y dense) int {
+		return cmp.Or(cmp.Compare(y.density, x.density), cmp.Compare(x.batch.ID, y.batch.ID))
+	})
+	c.order = make([]*PodBatch, len(some))
+	for i, x := range some {
+		c.order[i] = x.batch
+	}
+}
+
+type candidateQueue []*Candidate
+
+// Len is for container/heap.
+func (q candidateQueue) Len() int { return len(q) }
+
+// Less is for container/heap.
+func (q candidateQueue) Less(i, j int) bool { return candidateLess(q[i], q[j]) }
+
+// Swap is for container/heap.
+func (q candidateQueue) Swap(i, j int) { q[i], q[j] = q[j], q[i] }
+
+// Push is for container/heap.
+func (q *candidateQueue) Push(x any) { *q = append(*q, x.(*Candidate)) }
+
+// Pop is for container/heap.
+func (q *candidateQueue) Pop() any {
+	last := len(*q) - 1
+	x := (*q)[last]
+	*q = (*q)[:last]
+	return x
+}
+
+func candidateLess(a, b *Candidate) bool {
+	return cmp.Or(cmp.Compare(a.score, b.score), cmp.Compare(a.index, b.index)) < 0
+}
+
+// upperBound tells quickly what nodes would hold at most: fractions of pods, and of one resource alone as much as there
+// is.
+type upperBound struct {
+	batches []*PodBatch
+	order   [][]int // by resource: the batches, best use of it first
+	fits    []int   // by batch: how many pods the offer holds, of it alone
+}
+
+func newGauge(batches []*PodBatch, dims int) *upperBound {
+	g := &upperBound{}
+	for _, l := range batches {
+		if l.Left > 0 {
+			g.batches = append(g.batches, l)
+		}
+	}
+	g.fits = make([]int, len(g.batches))
+	for d := range dims {
+		density := make([]float64, len(g.batches))
+		order := make([]int, len(g.batches))
+		some := false
+		for i, l := range g.batches {
+			order[i], density[i] = i, math.Inf(1)
+			if x := l.View.Class.Need[d]; x > 0 {
+				density[i], some = l.Value/float64(x), true
+			}
+		}
+		if some {
+			slices.SortFunc(order, func(x, y int) int {
+				return cmp.Or(cmp.Compare(density[y], density[x]),
+					cmp.Compare(x, y))
+			})
+			g.order = append(g.order, order)
+		} else {
+			g.order = append(g.order, nil)
+		}
+	}
+	return g
+}
+
+// maxWorth is more than what a new node of the offer would hold can be worth, 0 where it holds nothing.
+func (g *upperBound) maxWorth(o *capacity.Offering) float64 {
+	sum := 0.0
+	for i, l := range g.batches {
+		g.fits[i] = 0
+		if o.FirstAlternative(l.Admit) >= 0 {
+			g.fits[i] = min(l.Left, capacity.FitCount(l.View.Class.Need, o.Room))
+			sum += float64(g.fits[i]) * l.Value
+		}
+	}
+	for d, order := range g.order {
+		if order == nil || sum == 0 {
+			continue
+		}
+		room, value := float64(o.Room[d]), 0.0
+		for _, i := range order {
+			n := float64(g.fits[i])
+			if x := float64(g.batches[i].View.Class.Need[d]); x > 0 {
+				n = min(n, room/x)
+				room -= n * x
+			}
+			value += n * g.batches[i].Value
+			if room <= 0 {
+				break
+			}
+		}
+		sum = min(sum, value)
+	}
+	return sum * (1 + 1e-9)
+}

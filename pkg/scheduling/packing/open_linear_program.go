@@ -1,0 +1,54 @@
+package packing
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
+)
+
+// mostFleetWork is how much work, of about a nanosecond each, may go into the nodes of one fleet: three times what a
+// whole plan takes at most.
+const mostFleetWork = 12_000_000_000
+
+// openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
+// is left over.
+func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
+	free := slices.DeleteFunc(slices.Clone(batches), func(l *PodBatch) bool {
+		return l.Left == 0 || l.whole ||
+			l.View.HasHostAffinity()
+	})
+	if len(free) == 0 {
+		return
+	}
+	g := NewPriceGuide(op.A, podPricesFor(op.A))
+	g.PrepareGroups(op.CandidateOffers(pools, free), free)
+	if !g.CountRemaining() {
+		return
+	}
+	classes, groupCaps := g.prices.PriceClasses()
+	p := lowerbound.CoverProblem{Caps: groupCaps}
+	for _, it := range g.Items {
+		c := classes[it.class]
+		p.Classes = append(p.Classes, lowerbound.PriceClass{Need: c.Need, Group: c.Group, Count: float64(it.all),
+			Most: float64(max(1, it.left))})
+	}
+	for _, c := range g.cands {
+		p.Offers = append(p.Offers, lowerbound.NodeOffer{Price: op.A.OfferCost(c.Offer), Room: c.room, Holds: c.items})
+	}
+	for _, n := range lowerbound.CoverByWholeNodes(p, mostFleetWork) {
+		d := NewDraft(op.A, g.cands[n.Offer].Offer)
+		for i, k := range n.Class {
+			left := n.Amount[i]
+			for _, l := range g.Items[k].Batches {
+				left -= d.TakePods(l, left)
+			}
+		}
+		if len(d.Takes) == 0 {
+			continue
+		}
+		if _, full := op.A.openCopies(d.offer, d.Takes, 1); full || op.A.Used.ClaimsUsedUp() {
+			return
+		}
+	}
+}

@@ -1,0 +1,198 @@
+package packing
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
+)
+
+// minValuesFit makes a new node of the offer as small as the pool's MinValues need it.
+type minValuesFit struct {
+	a     *Solution
+	offer *capacity.Offering
+	inUse capacity.PoolUsage // without the node
+}
+
+// shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's MinValues; nil
+// when none is small enough. Where MinValues may be lowered (BestEffort) they are, to what the first pod leaves
+// possible, and no further for those that join it. The capacity is what the node may take of the pool's limits: that of
+// the largest type it must be able to become. A pod that cannot be there even alone is left out, and keeps no other out
+// that does without it.
+func (a *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) ([]BatchTake, resources.List,
+	capacity.LoweredMinValues) {
+	p := o.InstanceType.Pool
+	if !p.MinValues() {
+		return takes, o.InstanceType.Type.Capacity, nil
+	}
+	m := minValuesFit{a, o, a.Used.Pools[p.ID]}
+	if o.Limited() { // of one type, and so only where that is enough, see MayBeOneType
+		return takes, o.InstanceType.Type.Capacity,
+			capacity.LowerMinValues(a.W.Options.RequirementsOf(p, m.asLoads(takes)).Set,
+				capacity.OnlyOption(o))
+	}
+	for len(takes) > 0 {
+		some, charge, low, missing := m.mostTakes(takes)
+		if some != nil {
+			return some, charge, low
+		}
+		first := takes[0].Batch
+		first.refused = append(first.refused, p)
+		k := first.View.Class
+		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
+			strings.Join(missing, ", "))
+		// the last time says how much is used
+		maps.DeleteFunc(a.Blocked[k.ID], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
+		if over := a.Used.overLimitInPart(p); over != "" {
+			why += " and " + over
+		}
+		a.Blocked[k.ID][why] = true
+		if takes = takes[1:]; slices.ContainsFunc(takes,
+			func(t BatchTake) bool { return t.Batch.View.HasHostAffinity() }) {
+			break // it may be near the pod that is left out
+		}
+	}
+	return nil, resources.List{}, nil
+}
+
+// mostTakes are the most of the takes, from the first on, that leave enough types; nil and what is missing when the
+// first pod alone does not. The fewer pods, the more types: so they are found by bisection.
+func (m minValuesFit) mostTakes(takes []BatchTake) (best []BatchTake, charge resources.List,
+	low capacity.LoweredMinValues,
+	missing []string) {
+	if m.a.W.S.Rules.RelaxMinValues {
+		first := takes[0]
+		first.N = 1
+		opts, set := m.options(m.asLoads([]BatchTake{first}))
+		low = capacity.LowerMinValues(set, opts)
+	}
+	for least, most := 0, countPods(takes); least < most; {
+		n := most
+		if missing != nil {
+			n = (least + most + 1) / 2
+		}
+		some := firstOf(takes, n)
+		largest, lacks := m.largestNeeded(m.asLoads(some), low)
+		if len(lacks) > 0 {
+			most, missing = n-1, lacks
+			continue
+		}
+		least, best, charge = n, some, largest
+	}
+	if best != nil && missing != nil {
+		best = m.withLater(best, takes[len(best):], charge, low)
+	}
+	return best, charge, low, missing
+}
+
+// largestNeeded is the capacity of the largest type that a node with the loads must be able to become, and what is
+// missing where too few types can hold them.
+func (m minValuesFit) largestNeeded(loads []capacity.PodLoad, low capacity.LoweredMinValues) (charge resources.List,
+	missing []string) {
+	opts, set := m.options(loads)
+	set = low.ApplyTo(set)
+	if missing = capacity.LackingMinValues(set, opts); len(missing) > 0 {
+		return charge, missing
+	}
+	charge = m.offer.InstanceType.Type.Capacity
+	for i, is := range capacity.MarkNeededForMinValues(opts, set) {
+		if is {
+			charge = charge.Max(opts[i].Model.Type.Capacity)
+		}
+	}
+	return charge, nil
+}
+
+// maxLater is how often a node that MinValues keep small is tried with pods that come after those for which it has no
+// room.
+const maxLater = 8
+
+// withLater adds to the takes those of the later ones that leave enough types and need no larger ones. Takes that must
+// be together, or near pods that may be left out, are not added.
+func (m minValuesFit) withLater(takes, later []BatchTake, charge resources.List,
+	low capacity.LoweredMinValues) []BatchTake {
+	tries := maxLater
+	for _, t := range later {
+		if t.Batch.whole || t.Batch.View.HasHostAffinity() {
+			continue
+		}
+		for ; t.N > 0 && tries > 0; t.N /= 2 {
+			tries--
+			more := append(slices.Clone(takes), t)
+			largest, missing := m.largestNeeded(m.asLoads(more), low)
+			if len(missing) == 0 && largest.FitsIn(charge) {
+				takes = more
+				break
+			}
+		}
+	}
+	return takes
+}
+
+// options are all models that can hold the loads.
+func (m minValuesFit) options(loads []capacity.PodLoad) ([]capacity.TypeOption, requirements.Set) {
+	return m.a.W.Options.LaunchOptions(m.offer.InstanceType.Pool, m.inUse, loads, true)
+}
+
+// maxJoins is how often a solution is tried for pods that may join a new node of a pool with MinValues.
+const maxJoins = 1000
+
+// mostJoining is how many of n pods of the batch may join the new node: so many that enough types hold all for its
+// pool's MinValues, of which none that is needed is larger than what the node takes of the pool's limits.
+func (a *Solution) mostJoining(l *PodBatch, b *capacity.Bin, alt, n int) int {
+	p := b.Offer.InstanceType.Pool
+	if !p.MinValues() || b.Offer.Limited() {
+		return n
+	}
+	m := minValuesFit{a, b.Offer, a.Used.Pools[p.ID]}
+	m.inUse.List = m.inUse.List.Sub(b.Takes)
+	m.inUse.Nodes--
+	least, tried := 0, n
+	for most := n; least < most; tried = (least + most + 1) / 2 {
+		if a.joins++; a.joins > maxJoins {
+			break
+		}
+		loads := append(slices.Clone(b.Load), m.asLoads([]BatchTake{{l, alt, tried}})...)
+		if largest, missing := m.largestNeeded(loads, b.Low); len(missing) == 0 && largest.FitsIn(b.Takes) {
+			least = tried
+		} else {
+			most = tried - 1
+		}
+	}
+	return least
+}
+
+// asLoads are the takes as a bin would have them.
+func (m minValuesFit) asLoads(takes []BatchTake) []capacity.PodLoad {
+	out := make([]capacity.PodLoad, len(takes))
+	for i, t := range takes {
+		l := t.Batch
+		out[i] = capacity.PodLoad{Pod: l.View, Admission: l.Admit, Alt: t.Alt, Pods: m.a.Rest[l.View.Class.ID][:t.N]}
+	}
+	return out
+}
+
+// countPods counts those of the takes.
+func countPods(takes []BatchTake) int {
+	n := 0
+	for _, t := range takes {
+		n += t.N
+	}
+	return n
+}
+
+// firstOf are the first n pods of the takes.
+func firstOf(takes []BatchTake, n int) []BatchTake {
+	var out []BatchTake
+	for _, t := range takes {
+		if t.N = min(t.N, n); t.N > 0 {
+			out = append(out, t)
+		}
+		n -= t.N
+	}
+	return out
+}

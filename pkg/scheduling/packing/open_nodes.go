@@ -1,0 +1,138 @@
+package packing
+
+import (
+	"container/heap"
+	"fmt"
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// NodeOpener makes new nodes for pods that no node has room for.
+type NodeOpener struct{ A *Solution }
+
+// openNodes makes new nodes for the batches, in the heaviest pools that take them.
+func (op NodeOpener) openNodes(batches []*PodBatch) {
+	if slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.View.Class.Stays }) {
+		batches = slices.DeleteFunc(slices.Clone(batches), func(l *PodBatch) bool { return l.View.Class.Stays })
+	}
+	op.A.Strategy.Prices.WorthOf(op.A)
+	op.openAll(batches)
+	if op.A.Used.SpotCeiling > 0 && slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.Left > 0 }) {
+		before := op.A.Used.SpotCeiling
+		op.A.Used.SpotCeiling = 0 // it never leaves a pod without a home
+		op.openAll(batches)
+		op.A.Used.SpotCeiling = before
+	}
+}
+
+// openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
+// hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
+func (op NodeOpener) openTier(pools []*capacity.Pool, batches []*PodBatch) bool {
+	q := op.scoreCandidates(op.CandidateOffers(pools, batches), batches)
+	heap.Init(q)
+	opened, limited := 0, false
+	for q.Len() > 0 {
+		c := heap.Pop(q).(*Candidate)
+		if c.order == nil {
+			op.arrangeBatches(c, batches)
+		}
+		takes, value := op.fillNode(c)
+		if value <= 0 {
+			continue
+		}
+		// Scores only get worse while pods are placed, so an old score that is not the best needs no second look.
+		if c.score = op.A.OfferCost(c.Offer) / value; q.Len() > 0 && candidateLess((*q)[0], c) {
+			heap.Push(q, c)
+			continue
+		}
+		n, full := op.A.openCopies(c.Offer, takes, math.MaxInt)
+		opened += n
+		limited = limited || full
+		if slices.Contains(takes[0].Batch.refused, c.Offer.InstanceType.Pool) {
+			heap.Push(q, c) // others do without what MinValues refused
+			continue
+		}
+		if op.A.Used.ClaimsUsedUp() {
+			return false
+		}
+		if !full {
+			heap.Push(q, c)
+		}
+	}
+	return limited && opened > 0 || loosenBatches(batches)
+}
+
+// loosenBatches lets batches that found no node for all their pods together use one that holds some of them.
+func loosenBatches(batches []*PodBatch) bool {
+	found := false
+	for _, l := range batches {
+		if l.whole && l.Left > 0 {
+			l.whole, found = false, true
+		}
+	}
+	return found
+}
+
+// openCopies makes nodes like this one, up to most, while there are pods for more. It returns how many, and whether the
+// pool's limits or its MinValues stopped it.
+func (a *Solution) openCopies(o *capacity.Offering, takes []BatchTake, most int) (opened int, full bool) {
+	p := o.InstanceType.Pool
+	times := most
+	for _, t := range takes {
+		a.W.Stages.Tell(cluster.StageOpen, t.Batch.View.Class, p.Name)
+		times = min(times, t.Batch.Left/t.N)
+		if slices.ContainsFunc(t.Batch.View.HostRules,
+			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
+			times = 1
+		}
+	}
+	if times = a.Used.spotAllowance(o, times); times == 0 {
+		return 0, true
+	}
+	takes, charge, low := a.shrinkForMinValues(o, takes)
+	if takes == nil {
+		return 0, true
+	}
+	for range times {
+		if a.Used.ExceedsLimits(p, charge) {
+			return opened, true
+		}
+		if a.Used.ClaimsUsedUp() {
+			return opened, false
+		}
+		b := a.NewBin(o, charge)
+		b.Name = fmt.Sprintf("new-%05d", a.Used.Opened)
+		b.Low = low
+		for _, t := range takes {
+			a.placePods(t.Batch, b, t.Alt, t.N)
+		}
+		a.Bins = append(a.Bins, b)
+		a.Used.Opened++
+		opened++
+		if id, amount := o.Slot(); amount > 0 {
+			a.Used.slots[id] -= amount
+		}
+		if a.Used.SpotCeiling > 0 {
+			a.Used.spot.Add(o.Offer, o.InstanceType.Type.Capacity.CPU, 1)
+		}
+		a.Used.Pools[p.ID].List = a.Used.Pools[p.ID].List.Add(charge)
+		a.Used.Pools[p.ID].Nodes++
+	}
+	return opened, false
+}
+
+// NewBin is an empty new node that takes the capacity of its pool's limits.
+func (a *Solution) NewBin(o *capacity.Offering, charge resources.List) *capacity.Bin {
+	counters := len(a.W.Topology.Counters)
+	return &capacity.Bin{
+		Offer: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
+		Room:  slices.Clone(o.Room),
+		Disks: o.AttachableOnNew(a.W.Classes),
+		Ports: slices.Clone(o.Ports), Count: make([]int, counters), Anti: make([]int, counters),
+	}
+}

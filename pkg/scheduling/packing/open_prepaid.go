@@ -1,0 +1,130 @@
+package packing
+
+import (
+	"math"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/capacity"
+)
+
+// dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
+const dear = 1e6
+
+// openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
+// those that would save most.
+func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
+	var offers []*capacity.Offering
+	for _, p := range pools {
+		if p.MayBeOneType {
+			offers = append(offers, p.Reserved...)
+		}
+	}
+	if len(offers) == 0 {
+		return
+	}
+	for _, l := range batches {
+		if l.Value = op.A.W.Catalog.MinPriceShare(l.View, l.Pins); l.Value >= capacity.NoPrice {
+			l.Value = dear
+		}
+	}
+	for !op.A.Used.ClaimsUsedUp() {
+		o, takes := op.mostValuable(offers, batches)
+		if o == nil {
+			return
+		}
+		if n, _ := op.A.openCopies(o, takes, math.MaxInt32); n == 0 {
+			return
+		}
+	}
+}
+
+// mostValuable is the offer of which a node would hold what is worth most, and what that is; nil when none is left.
+func (op NodeOpener) mostValuable(offers []*capacity.Offering, batches []*PodBatch) (*capacity.Offering, []BatchTake) {
+	var best *capacity.Offering
+	var takes []BatchTake
+	most := 0.0
+	for i, o := range offers {
+		if op.A.Used.spotAllowance(o, 1) == 0 ||
+			op.A.Used.ExceedsLimits(o.InstanceType.Pool, o.InstanceType.Type.Capacity) {
+			continue
+		}
+		if t, value := op.fillNode(op.newCandidate(i, o, batches)); value > most {
+			best, takes, most = o, t, value
+		}
+	}
+	return best, takes
+}
+
+// openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
+// the pools: each time those that save most for what they would cost on demand.
+func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
+	if !slices.ContainsFunc(pools, func(p *capacity.Pool) bool { return len(p.Paid) > 0 && !p.MinValues() }) {
+		return
+	}
+	for _, l := range batches {
+		if l.Value = op.A.W.Catalog.MinPriceShare(l.View, l.Pins); l.Value >= capacity.NoPrice {
+			l.Value = 0 // only what is to be had without a commitment as well
+		}
+	}
+	offers := op.paidOffers(pools, batches)
+	for !op.A.Used.ClaimsUsedUp() {
+		var best *Candidate
+		var takes []BatchTake
+		most, draw := 0.0, instancetypes.CommitmentDraw{}
+		for i, o := range offers {
+			p := o.InstanceType.Pool
+			d, n := o.CoveringCommitment(op.A.Used.slots)
+			if n == 0 || op.A.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
+				continue
+			}
+			c := op.newCandidate(i, o, batches)
+			t, value := op.fillNode(c)
+			if each := value / o.InstanceUSD(); value > o.Price && each > most { // an overlay may have made it dear
+				best, takes, most, draw = c, t, each, d
+			}
+		}
+		if best == nil {
+			return
+		}
+		o := *best.Offer
+		o.Paid = []instancetypes.CommitmentDraw{draw}
+		if n, _ := op.A.openCopies(&o, takes, math.MaxInt32); n == 0 {
+			return
+		}
+	}
+}
+
+// paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
+func (op NodeOpener) paidOffers(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
+	asks := waitingAdmissions(batches)
+	var out []*capacity.Offering
+	for _, p := range pools {
+		if p.MinValues() { // a commitment is looked at for one type at a time
+			continue
+		}
+		groups := map[string][]*capacity.Offering{}
+		var order []string
+		for _, o := range p.Paid {
+			id := commitmentIDs(o)
+			if groups[id] == nil {
+				order = append(order, id)
+			}
+			groups[id] = append(groups[id], o)
+		}
+		for _, id := range order {
+			out = append(out, p.FilterUndominated(capacity.ByPrice(groups[id]), asks)...)
+		}
+	}
+	return out
+}
+
+// commitmentIDs are the ids of those that cover the offer.
+func commitmentIDs(o *capacity.Offering) string {
+	var ids []string
+	for _, d := range o.Paid {
+		ids = append(ids, d.Commitment)
+	}
+	return strings.Join(ids, " ")
+}

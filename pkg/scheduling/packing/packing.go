@@ -1,0 +1,214 @@
+package packing
+
+import (
+	"cmp"
+	"maps"
+	"slices"
+
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// Guide is how new nodes are chosen.
+type Guide uint8
+
+// Ways to choose new nodes.
+const (
+	ByShadowPrice   Guide = iota // one after the other, by the prices of pods
+	ByCostShare                  // one after the other, by the price of each pod's share of a node
+	ByLinearProgram              // all together, as far as few rules tie pods to each other
+)
+
+// Strategy is how one solution is made.
+type Strategy struct {
+	Prices            PriceSource
+	Guide             Guide
+	ByPriority        bool                // pods of the highest priority first, not all at once
+	Turns             map[int]int         // by class: those with more of them choose before others, see withLeftFirst
+	IgnorePreferences bool                // pods ask for no more than they require
+	Caps              map[ClassDomain]int // most pods of a class in a domain, see improveDomains
+	SpotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	HostsByPrices     bool                // hosts are filled with what would cost most elsewhere
+	HostFills         *HostFills          // nil for none
+	RepricesHosts     bool                // what HostFills leave is priced anew while hosts are filled
+	DomainShares      map[ClassDomain]int // pods of a class that a domain gets before others get more
+	NodeCost          float64             // what a node costs beside its price, USD per hour
+}
+
+// ClassDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
+type ClassDomain struct {
+	Class  int
+	Key    string
+	Domain string
+}
+
+// Pack packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that
+// spread without a place that had one at first, it asks whether fewer of them, divided evenly, find more.
+func (w *Problem) Pack(st Strategy) *Solution {
+	a, first := w.repairUntilStable(st, false)
+	if !first.MayBeLimited() || a.Waiting() <= first.Waiting() {
+		return a
+	}
+	if b, _ := w.repairUntilStable(st, true); b.Waiting() < a.Waiting() {
+		return b
+	}
+	return a
+}
+
+// mostRestarts bounds how often a pass starts again because a domain turned out to hold fewer pods than it was
+// given.
+const mostRestarts = 6
+
+// repairUntilStable is the solution that keeps all rules, and the first one, which may not. It starts again while some
+// domain (a zone, say) takes fewer pods than planned, so that the others are not filled beyond what a spread allows.
+// Evenly, pods that spread take turns instead when limits are short: fewer of them are divided over all domains, the
+// least crowded first.
+func (w *Problem) repairUntilStable(st Strategy, evenly bool) (a, first *Solution) {
+	ls := &lessons{caps: maps.Clone(st.Caps), groups: map[int]bool{}, wanted: map[ClassDomain]bool{}}
+	if ls.caps == nil {
+		ls.caps = map[ClassDomain]int{}
+	}
+	for range mostRestarts + 1 {
+		pk := newPacking(w.NewSolution(st), ls)
+		pk.run()
+		if a = pk.a; first == nil {
+			first = a
+		}
+		if ls.noteScattered(a) {
+			continue // what domains could not take tells little
+		}
+		if evenly && ls.learnTurns(pk) {
+			continue
+		}
+		followed := ls.wantFollowed(pk)
+		if lowered := ls.lowerDomainCaps(pk); !lowered && !followed {
+			break
+		}
+	}
+	a.trimBrokenRules()
+	return a, first
+}
+
+// packing is one run that fills a solution.
+type packing struct {
+	a        *Solution
+	learned  *lessons
+	level    []int               // by class: how far it is relaxed
+	stuck    map[ClassDomain]int // pods that a domain was given and could not take
+	filled   []map[int32]int     // by host and price class: pods that it took by the strategy's HostFills
+	roomOnly bool                // make no new nodes
+}
+
+func newPacking(a *Solution, ls *lessons) *packing {
+	pk := &packing{a: a, learned: ls, level: make([]int, len(a.W.Classes.List)), stuck: map[ClassDomain]int{}}
+	pk.resetLevels()
+	return pk
+}
+
+// run places all pods, those first that nodes are on their way for, and uses the room there is before it makes nodes.
+func (pk *packing) run() {
+	if pk.placeNominated() {
+		pk.placeOnExisting()
+	}
+	if !pk.a.Strategy.ByPriority {
+		pk.packTurns(func(*podclass.Class) bool { return true })
+		return
+	}
+	var all []int32
+	for _, k := range pk.a.W.Classes.List {
+		all = append(all, k.Pod.Priority)
+	}
+	slices.SortFunc(all, func(x, y int32) int { return cmp.Compare(y, x) })
+	for _, p := range slices.Compact(all) {
+		pk.packTurns(func(k *podclass.Class) bool { return k.Pod.Priority == p })
+	}
+	// some may have waited for pods of lower priority to be near to
+	pk.packTier(func(*podclass.Class) bool { return true })
+}
+
+// placeOnExisting uses the room there is, up to the last relaxation, before any new node is considered. It comes first
+// while claims of an earlier pass are on their way: pods that found room then find it again, and mere preferences make
+// no more nodes.
+func (pk *packing) placeOnExisting() {
+	pk.roomOnly = true
+	pk.packTurns(func(*podclass.Class) bool { return true })
+	pk.roomOnly = false
+	pk.resetLevels()
+}
+
+// packTurns packs the classes that in accepts, those first that had no place in most solutions before.
+func (pk *packing) packTurns(in func(*podclass.Class) bool) {
+	turns := pk.a.Strategy.Turns
+	all := slices.Sorted(maps.Values(turns))
+	slices.SortFunc(all, func(x, y int) int { return cmp.Compare(y, x) })
+	for _, n := range slices.Compact(all) {
+		pk.packTier(func(k *podclass.Class) bool { return in(k) && turns[k.ID] == n })
+	}
+	pk.packTier(in)
+}
+
+// PackTier packs the classes that in accepts as if there were no others.
+func (a *Solution) PackTier(in func(*podclass.Class) bool) { newPacking(a, &lessons{}).packTier(in) }
+
+// packTier packs the classes that in accepts, first with every preference as a rule, then ever more relaxed. Each round
+// divides the pods over domains, fills the room there is and makes nodes for the rest.
+func (pk *packing) packTier(in func(*podclass.Class) bool) {
+	var earlier []*PodBatch
+	for {
+		var now []*podclass.Class
+		for i, k := range pk.a.W.Classes.List {
+			if len(pk.a.Rest[i]) > 0 && in(k) {
+				now = append(now, k)
+			}
+		}
+		before := pk.a.countWaiting(now)
+		pk.settleSpread(now)
+		batches := pk.divideIntoBatches(now)
+		groupPlacer{a: pk.a, pk: pk}.placeScattered(now, batches)
+		pk.useHosts(batches)
+		if !pk.roomOnly {
+			NodeOpener{A: pk.a}.openNodes(batches)
+		}
+		// What was placed may be what others had to wait for, so the last word is a round that places nothing.
+		if left := pk.a.countWaiting(now); !pk.relaxLeft(now) && (left == 0 || left == before) {
+			pk.rememberFailedDomains(batches, earlier)
+			return
+		}
+		earlier = append(earlier, batches...)
+	}
+}
+
+// relaxLeft lets each of the classes that has pods left give up one preference more; false when none has any.
+func (pk *packing) relaxLeft(now []*podclass.Class) bool {
+	relaxed := false
+	for _, k := range now {
+		if len(pk.a.Rest[k.ID]) > 0 && pk.level[k.ID] < len(k.Views)-1 {
+			pk.level[k.ID]++
+			relaxed = true
+		}
+	}
+	return relaxed
+}
+
+// resetLevels asks for every preference again, or for none where the strategy ignores them.
+func (pk *packing) resetLevels() {
+	for i, k := range pk.a.W.Classes.List {
+		if pk.level[i] = 0; pk.a.Strategy.IgnorePreferences {
+			pk.level[i] = len(k.Views) - 1
+		}
+	}
+}
+
+// currentRelaxation is the class as far as it is relaxed.
+func (pk *packing) currentRelaxation(k *podclass.Class) *podclass.RelaxedPod {
+	return k.Views[pk.level[k.ID]]
+}
+
+// HostFill is how many pods of which price classes a host should take.
+type HostFill = lowerbound.LimitedFill
+
+// HostFills is what each host should take before anything else.
+type HostFills struct {
+	Prices PodPrices // the fills count pods of classes of these
+	ByHost []HostFill
+}

@@ -1,0 +1,135 @@
+package packing
+
+import (
+	"cmp"
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// settleSpread puts pods that spread over domains into the room there is, as far as their skew allows, before they are
+// divided evenly: an empty domain where a node must be made is dearer than a domain with room that may take one more.
+// Pods that gather are left out, for the first of them decides about all. Pods without a spread take part, lest room
+// that they need more is gone.
+func (pk *packing) settleSpread(now []*podclass.Class) {
+	if pk.roomOnly || !slices.ContainsFunc(pk.a.Bins, func(b *capacity.Bin) bool { return b.Offer == nil }) {
+		return
+	}
+	var some []*podclass.Class
+	spreads := false
+	for _, k := range now {
+		v := pk.currentRelaxation(k)
+		if !slices.ContainsFunc(slices.Concat(v.HostRules, v.DomainRules),
+			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
+			some = append(some, k)
+			spreads = spreads || slices.ContainsFunc(v.DomainRules,
+				func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread })
+		}
+	}
+	if !spreads {
+		return
+	}
+	pk.roomOnly = true
+	pk.useHosts(pk.divideIntoBatches(some))
+	pk.roomOnly = false
+}
+
+// useHosts fills the room that exists, and that of nodes opened before in this pass.
+func (pk *packing) useHosts(batches []*PodBatch) {
+	if pk.a.Strategy.HostFills != nil {
+		pk.placeHostFills(batches)
+	}
+	if pk.a.Strategy.HostsByPrices {
+		pk.fillHostsByPrices(batches)
+	}
+	pk.a.fillBins(pk.a.Bins, pk.sortByScarcity(batches))
+}
+
+// sortByScarcity sorts batches so that those come first that can be nowhere else, then those that would cost most on
+// new nodes for what they take of the room there is. Small differences do not count: then the order of the batches, in
+// which large pods are first, packs better.
+func (pk *packing) sortByScarcity(batches []*PodBatch) []*PodBatch {
+	if pk.a.Strategy.Guide == ByCostShare {
+		return batches // plain first fit, should that be cheaper
+	}
+	total := make([]int64, len(pk.a.W.Dims))
+	for _, b := range pk.a.Bins {
+		if b.Offer == nil {
+			for i, x := range b.Room {
+				total[i] += x
+			}
+		}
+	}
+	class := make([]float64, len(batches)) // by id
+	for _, l := range batches {
+		price := pk.a.W.Catalog.MinPriceShare(l.View, l.Pins)
+		if price >= capacity.NoPrice {
+			class[l.ID] = math.Inf(1)
+			continue
+		}
+		if s := capacity.DominantShare(l.View.Class.Need, total); s > 0 {
+			class[l.ID] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
+		}
+	}
+	return slices.SortedStableFunc(slices.Values(batches),
+		func(x, y *PodBatch) int { return cmp.Compare(class[y.ID], class[x.ID]) })
+}
+
+// notable is the factor between prices that changes who gets room first.
+const notable = 1.5
+
+// fillBins fills the room of the bins in their order.
+func (a *Solution) fillBins(bins []*capacity.Bin, batches []*PodBatch) {
+	for again := true; again; {
+		again = false
+		for _, b := range bins {
+			for _, l := range batches {
+				if l.Left > 0 && a.joinBin(l, b) {
+					again = again || len(l.View.HostRules) > 0 // others may want to be near
+				}
+			}
+		}
+	}
+}
+
+// joinBin puts as many pods of the batch in the bin as it takes; false when it takes none.
+func (a *Solution) joinBin(l *PodBatch, b *capacity.Bin) bool {
+	n := min(l.Left, capacity.FitCount(l.View.Class.Need, b.Room))
+	if n == 0 {
+		return false
+	}
+	a.W.Stages.Tell(cluster.StagePlace, l.View.Class, "")
+	if b.Offer == nil && b.AlternativeFor(l.Admit) < 0 {
+		return false
+	}
+	if n = min(n, a.W.Topology.MaxPodsByHostRules(l.View, a.SiteOf(b))); n == 0 || l.whole && n < l.Left {
+		return false
+	}
+	alt := a.AlternativeFor(l, b)
+	if alt < 0 {
+		return false
+	}
+	if b.Offer != nil {
+		if n = a.mostJoining(l, b, alt, n); n == 0 || l.whole && n < l.Left {
+			return false
+		}
+	}
+	a.placePods(l, b, alt, n)
+	return true
+}
+
+// AlternativeFor returns the alternative under which the batch may join the bin, -1 for none.
+func (a *Solution) AlternativeFor(l *PodBatch, b *capacity.Bin) int {
+	if b.Offer == nil {
+		return b.AlternativeFor(l.Admit)
+	}
+	for _, p := range l.Pins {
+		if d := b.DomainOf(p.Key); d != p.Domain {
+			return -1
+		}
+	}
+	return b.Offer.FirstAlternativeBeside(l.Admit, b.Open)
+}

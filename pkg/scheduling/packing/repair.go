@@ -1,0 +1,264 @@
+package packing
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
+type lessons struct {
+	caps   map[ClassDomain]int  // most pods of a class in a domain
+	groups map[int]bool         // counters of pods to be near to, on nodes, that were scattered
+	wanted map[ClassDomain]bool // domains in which a pod of the class must be, for others have to be near it
+}
+
+// lowerCap leaves room for so many pods of the class in the domain; false when there was no more before.
+func (ls *lessons) lowerCap(p ClassDomain, most int) bool {
+	if limit, ok := ls.caps[p]; ok && most >= limit {
+		return false
+	}
+	ls.caps[p] = most
+	return true
+}
+
+// lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
+// learn.
+func (ls *lessons) lowerDomainCaps(pk *packing) bool {
+	stuck, alone := ls.lowerStuck(pk), ls.lowerLonely(pk.a)
+	return stuck || alone || ls.learnCrowded(pk.a)
+}
+
+// lowerStuck lowers the caps of domains that took fewer pods than they were given.
+func (ls *lessons) lowerStuck(pk *packing) bool {
+	learned := false
+	for _, k := range pk.a.W.Classes.List {
+		for _, key := range pk.a.W.Topology.KeysOf(k.LastRelaxation()) {
+			names := pk.a.W.Topology.Domains[key]
+			for _, d := range names {
+				p := ClassDomain{k.ID, key, d}
+				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, pk.a.landed[p]) {
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// lowerLonely keeps pods out of domains in which nobody is whom they have to be near to.
+func (ls *lessons) lowerLonely(a *Solution) bool {
+	learned := false
+	for _, b := range a.Bins {
+		for _, l := range b.Load {
+			for _, r := range l.Pod.DomainRules {
+				p := ClassDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
+				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// learnCrowded lowers the caps of domains that pods without a spread of their own have filled beyond what the spread of
+// others allows, so that these go elsewhere; false when there is nothing to learn.
+func (ls *lessons) learnCrowded(a *Solution) bool {
+	learned := false
+	for _, b := range a.Bins {
+		for _, l := range b.Load {
+			for _, r := range l.Pod.DomainRules {
+				p := ClassDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
+				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
+					learned = true
+				}
+			}
+		}
+	}
+	return learned
+}
+
+// learnTurns lowers how many pods of each class are divided at all, where the class spreads and limits left some of
+// them without the nodes they were to have; false when there is nothing to learn.
+func (ls *lessons) learnTurns(pk *packing) bool {
+	a, learned := pk.a, false
+	if !a.MayBeLimited() {
+		return false
+	}
+	for _, k := range a.W.Classes.List {
+		short := slices.ContainsFunc(a.W.Topology.KeysOf(k.LastRelaxation()), func(key string) bool {
+			return slices.ContainsFunc(a.W.Topology.Domains[key],
+				func(d string) bool { return pk.stuck[ClassDomain{k.ID, key, d}] > 0 })
+		})
+		spreads := func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread && r.Required }
+		if short && slices.ContainsFunc(k.LastRelaxation().DomainRules, spreads) &&
+			ls.lowerCap(ClassDomain{Class: k.ID}, len(k.Pods)-len(a.Rest[k.ID])) {
+			learned = true
+		}
+	}
+	return learned
+}
+
+// noteScattered notes the groups of pods that had to be near each other on one node and were not all placed: another
+// solution puts each group on its node before anything else. False when there is nothing new to note.
+func (ls *lessons) noteScattered(a *Solution) bool {
+	found := false
+	for i, k := range a.W.Classes.List {
+		if len(a.Rest[i]) == 0 || !a.W.Catalog.ForSome(k.LastRelaxation()) {
+			continue
+		}
+		for _, r := range k.LastRelaxation().HostRules {
+			if r.Kind == podclass.Follow && !ls.groups[r.Counter] {
+				ls.groups[r.Counter] = true
+				found = true
+			}
+		}
+	}
+	return found
+}
+
+// wantFollowed notes for pods that have to be near others and stayed without a place, because no other was where they
+// can be, the cheapest domain in which both can be: another solution puts one of the others there. False when there is
+// nothing new to note.
+func (ls *lessons) wantFollowed(pk *packing) bool {
+	learned := false
+	for _, k := range pk.a.W.Classes.List {
+		if len(pk.a.Rest[k.ID]) == 0 || k.Stays {
+			continue
+		}
+		for _, r := range k.LastRelaxation().DomainRules {
+			if r.Kind != podclass.Follow || !r.Required {
+				continue
+			}
+			if p, ok := ls.meetingPlace(pk, k, r); ok {
+				ls.wanted[p] = true
+				learned = true
+			}
+		}
+	}
+	return learned
+}
+
+// meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
+// the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
+func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.TopologyRule) (best ClassDomain, ok bool) {
+	least := capacity.NoPrice
+	for d, name := range pk.a.W.Topology.Domains[r.Key] {
+		at := []podclass.DomainPin{{Key: r.Key, Domain: name}}
+		if pk.a.Tally.Count[r.Counter][d] > 0 {
+			continue
+		}
+		price := pk.minPriceToReach(k.LastRelaxation(), at)
+		if price >= least {
+			continue
+		}
+		i := slices.IndexFunc(pk.a.W.Classes.List, func(o *podclass.Class) bool {
+			return o != k && slices.Contains(o.Matched, r.Counter) &&
+				placementRank(o.LastRelaxation()) <= rankFree &&
+				slices.Contains(pk.a.W.Topology.KeysOf(o.LastRelaxation()), r.Key) &&
+				pk.minPriceToReach(o.LastRelaxation(), at) < capacity.NoPrice
+		})
+		if i < 0 {
+			continue
+		}
+		if p := (ClassDomain{i, r.Key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
+			best, least, ok = p, price, true
+		}
+	}
+	return best, ok
+}
+
+// rememberFailedDomains notes how many pods each domain was given in vain in the last round, and, of classes that were
+// given none then, in the rounds before.
+func (pk *packing) rememberFailedDomains(last, earlier []*PodBatch) {
+	given := map[*podclass.Class]bool{}
+	for _, l := range last {
+		given[l.View.Class] = true
+		pk.rememberFailed(l)
+	}
+	for _, l := range earlier {
+		if k := l.View.Class; len(pk.a.Rest[k.ID]) > 0 && !given[k] {
+			pk.rememberFailed(l)
+		}
+	}
+}
+
+func (pk *packing) rememberFailed(l *PodBatch) {
+	if l.Left == 0 {
+		return
+	}
+	for _, p := range pk.pinsToBlame(l) {
+		pk.stuck[ClassDomain{l.View.Class.ID, p.Key, p.Domain}] += l.Left
+	}
+}
+
+// pinsToBlame are the pins of a batch that found no place: those beside which the pods can be in another domain too,
+// all when there is none.
+func (pk *packing) pinsToBlame(l *PodBatch) []podclass.DomainPin {
+	if len(l.Pins) < 2 {
+		return l.Pins
+	}
+	out := slices.DeleteFunc(slices.Clone(l.Pins), func(p podclass.DomainPin) bool {
+		return !slices.ContainsFunc(pk.a.W.Topology.Domains[p.Key], func(d string) bool {
+			return d != p.Domain && pk.minPriceToReach(l.View,
+				[]podclass.DomainPin{{Key: p.Key, Domain: d}}) < capacity.NoPrice
+		})
+	})
+	if len(out) == 0 {
+		return l.Pins
+	}
+	return out
+}
+
+// trimBrokenRules takes pods out of new nodes where a rule would be broken because others stayed without a home.
+func (a *Solution) trimBrokenRules() {
+	for again := true; again; {
+		again = false
+		for _, b := range slices.Backward(a.Bins) {
+			for i := len(b.Load) - 1; i >= 0; i-- {
+				if n := a.spreadExcess(b, b.Load[i]); n > 0 {
+					a.TakeOut(b, i, n, "its spread or affinity would be broken, because too few pods found room in other domains")
+					again = true
+				}
+			}
+		}
+	}
+	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return b.Offer != nil && len(b.Load) == 0 })
+}
+
+// spreadExcess is how many pods of the load stand beyond what their spreads allow.
+func (a *Solution) spreadExcess(b *capacity.Bin, l capacity.PodLoad) int {
+	n := 0
+	if l.Settled {
+		return 0
+	}
+	for _, r := range l.Pod.DomainRules {
+		n = max(n, a.beyond(b, l, r))
+		if a.lacksAffinityPods(b, r) {
+			n = len(l.Pods)
+		}
+	}
+	return min(n, len(l.Pods))
+}
+
+// beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep:
+// all of the load where the spread counts others alone, which may come before it.
+func (a *Solution) beyond(b *capacity.Bin, l capacity.PodLoad, r podclass.TopologyRule) int {
+	d, ok := a.W.Topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
+	if l.Settled || r.Kind != podclass.Spread || !r.Required || !ok {
+		return 0
+	}
+	over := a.W.Topology.EligibleDomains(r).Over(a.Tally.Count[r.Counter], d, 0)
+	if over > 0 && !r.Self {
+		return len(l.Pods)
+	}
+	return over
+}
+
+// lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
+func (a *Solution) lacksAffinityPods(b *capacity.Bin, r podclass.TopologyRule) bool {
+	d, ok := a.W.Topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
+	return r.Kind == podclass.Follow && r.Required && ok && a.Tally.Count[r.Counter][d] == 0
+}

@@ -1,0 +1,232 @@
+package packing
+
+import (
+	"maps"
+	"slices"
+	"strings"
+
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
+)
+
+// Solution is a place for pods: who goes where, what pools use then, and who is left.
+type Solution struct {
+	W        *Problem
+	Strategy Strategy
+	Bins     []*capacity.Bin
+	Rest     [][]string // by class: the pods without a place
+	Used     usage
+	Tally    podtopology.DomainCounts
+	Total    []int               // by counter of hostnames: pods anywhere
+	landed   map[ClassDomain]int // pods of a class in a domain
+	Blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
+	joins    int                 // see maxJoins
+	Prices   PodPrices           // of pods for new nodes, nil for those of its strategy
+}
+
+// NewSolution is a solution in which all pods wait.
+func (w *Problem) NewSolution(st Strategy) *Solution {
+	a := &Solution{
+		W: w, Strategy: st, Rest: make([][]string, len(w.Classes.List)), landed: map[ClassDomain]int{},
+		Blocked: make([]map[string]bool, len(w.Classes.List)), Tally: w.Topology.Tally.Clone(),
+		Total: slices.Clone(w.Topology.Total), Used: w.standingUsage(st.SpotCeiling),
+	}
+	if st.Guide == ByLinearProgram {
+		a.Prices = st.Prices.GuidePrices()
+	}
+	for i, k := range w.Classes.List {
+		a.Rest[i], a.Blocked[i] = k.Pods, map[string]bool{}
+	}
+	for _, b := range w.Nodes.Hosts {
+		a.Bins = append(a.Bins, b.Clone())
+	}
+	return a
+}
+
+// PlacesMoreOrCostsLess reports whether the solution is the better one: it leaves fewer pods, or as many for less.
+func (a *Solution) PlacesMoreOrCostsLess(other *Solution) bool {
+	n, m := a.Waiting(), other.Waiting()
+	return n < m || n == m && a.TotalCost() < other.TotalCost()*(1-1e-9)
+}
+
+// LeavesFewer reports whether the solution has a place for more pods than the other, of the highest priority in which
+// they differ.
+func (a *Solution) LeavesFewer(other *Solution) bool {
+	byPriority := map[int32]int{}
+	for _, k := range a.W.Classes.List {
+		byPriority[k.Pod.Priority] += len(other.Rest[k.ID]) - len(a.Rest[k.ID])
+	}
+	for _, p := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
+		if n := byPriority[p]; n != 0 {
+			return n > 0
+		}
+	}
+	return false
+}
+
+// Waiting counts the pods that have no place.
+func (a *Solution) Waiting() int { return a.countWaiting(a.W.Classes.List) }
+
+// countWaiting counts the pods of the classes that have no place yet.
+func (a *Solution) countWaiting(list []*podclass.Class) int {
+	n := 0
+	for _, k := range list {
+		n += len(a.Rest[k.ID])
+	}
+	return n
+}
+
+// IsShort reports whether pods stayed without a home that some pool or host could have taken.
+func (a *Solution) IsShort() bool {
+	return slices.ContainsFunc(a.W.Classes.List,
+		func(k *podclass.Class) bool { return len(a.Rest[k.ID]) > 0 && CouldHold(a.W, k) })
+}
+
+// CouldHold reports whether some pool or host could take a pod of the class, were there no others.
+func CouldHold(w *Problem, k *podclass.Class) bool {
+	return w.Catalog.ForSome(k.LastRelaxation()) || slices.ContainsFunc(w.Nodes.Hosts, func(b *capacity.Bin) bool {
+		return capacity.FitCount(k.Need, b.Room) > 0 && b.AlternativeFor(k.LastRelaxation().Admission) >= 0
+	})
+}
+
+// MayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
+func (a *Solution) MayBeLimited() bool {
+	return a.Used.ClaimsUsedUp() ||
+		slices.ContainsFunc(a.W.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Limited) > 0 })
+}
+
+// OfferCost is the price of the offer with what any node costs.
+func (a *Solution) OfferCost(o *capacity.Offering) float64 { return o.Price + a.Strategy.NodeCost }
+
+// TotalCost is the price of the new nodes with what any node costs.
+func (a *Solution) TotalCost() float64 {
+	return a.NewNodePrice() + float64(a.Used.Opened)*a.Strategy.NodeCost
+}
+
+// NewNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
+func (a *Solution) NewNodePrice() float64 {
+	sum := 0.0
+	var last *capacity.Bin
+	for _, b := range a.Bins {
+		if b.Offer == nil {
+			continue
+		}
+		if b.Paid == 0 && last != nil && b.SameContents(last) {
+			b.Paid = last.Paid
+		}
+		sum += a.PriceOf(b)
+		last = b
+	}
+	return sum
+}
+
+// PriceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
+func (a *Solution) PriceOf(b *capacity.Bin) float64 {
+	if b.Paid > 0 {
+		return b.Paid
+	}
+	used := make([]int64, len(a.W.Dims))
+	ports := false
+	for _, l := range b.Load {
+		ports = ports || len(l.Pod.Class.Pod.HostPorts) > 0
+		for i, x := range l.Pod.Class.Need {
+			used[i] += x * int64(len(l.Pods))
+		}
+	}
+	capacity.AddSharedVolumes(a.W.Dims, used, b.Load)
+	price := b.Offer.Price
+	for _, o := range b.Offer.InstanceType.Pool.Sale { // cheapest first
+		if ports || o.Price >= price {
+			break
+		}
+		if capacity.AtLeast(o.Room, used) && capacity.LoadsAllowed(b.Load, o) {
+			price = o.Price
+		}
+	}
+	b.Paid = price
+	return price
+}
+
+// usage is what a solution uses of what there is a limit for.
+type usage struct {
+	Pools  []capacity.PoolUsage // by pool
+	slots  map[string]int64     // left in capacity reservations and commitments, by their ids
+	Opened int                  // new nodes
+	most   int                  // of them in one pass, 0 for no limit
+
+	SpotCeiling int64 // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	spot        capacity.SpotUsage
+}
+
+// standingUsage is what nodes use that exist or are on their way.
+func (w *Problem) standingUsage(spotCeiling int64) usage {
+	u := usage{slots: w.Catalog.ReservationSlots(w.All, w.Committed), most: w.S.Rules.MaxClaims,
+		SpotCeiling: spotCeiling}
+	for _, p := range w.Catalog.Pools {
+		u.Pools = append(u.Pools, p.Used)
+	}
+	if spotCeiling > 0 {
+		u.spot = w.Nodes.StandingSpot()
+	}
+	return u
+}
+
+// ClaimsUsedUp reports whether the pass may make no more nodes.
+func (u *usage) ClaimsUsedUp() bool { return u.most != 0 && u.Opened >= u.most }
+
+// ExceedsLimits reports whether one more node of this capacity would break a limit of the pool.
+func (u *usage) ExceedsLimits(p *capacity.Pool, capacity resources.List) bool {
+	return len(p.ExceededLimits(u.Pools[p.ID], capacity)) > 0
+}
+
+// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
+// leave.
+func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
+	if id, amount := o.Slot(); amount > 0 {
+		most = int(min(int64(most), max(0, u.slots[id])/amount))
+	}
+	cpu := o.InstanceType.Type.Capacity.CPU
+	if u.SpotCeiling == 0 || o.CapacityType != instancetypes.Spot || cpu <= 0 {
+		return most
+	}
+	return int(min(int64(most), max(0, u.SpotCeiling-u.spot.ByPool[o.Offer])/cpu))
+}
+
+// overLimitInPart names the limits that leave out some of the pool's types.
+func (u *usage) overLimitInPart(p *capacity.Pool) string {
+	broken := map[string]bool{}
+	for _, m := range p.ForSale {
+		for _, name := range p.ExceededLimits(u.Pools[p.ID], m.Type.Capacity) {
+			broken[name] = true
+		}
+	}
+	return u.LimitTexts(p, broken)
+}
+
+// LimitTexts tells for each of the limits what it is and how much is used.
+func (u *usage) LimitTexts(p *capacity.Pool, broken map[string]bool) string {
+	var parts []string
+	for _, name := range slices.Sorted(maps.Keys(broken)) {
+		used := u.Pools[p.ID].List.Get(name)
+		if name == string(api.LimitNodes) {
+			used = u.Pools[p.ID].Nodes
+		}
+		parts = append(parts, capacity.OverText(p, name, used))
+	}
+	return strings.Join(parts, " and ")
+}
+
+// SpotUse is the spot capacity once the solution's new nodes are there, each as the offer it was opened with.
+func (a *Solution) SpotUse() capacity.SpotUsage {
+	u := a.W.Nodes.StandingSpot()
+	for _, b := range a.Bins {
+		if b.Offer != nil {
+			u.Add(b.Offer.Offer, b.Offer.InstanceType.Type.Capacity.CPU, 1)
+		}
+	}
+	return u
+}

@@ -1,0 +1,119 @@
+package prices
+
+import (
+	"slices"
+	"strconv"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// mostHostRows is how many sorts of nodes that are there the prices of pods reckon with: fewer where these and kinds of
+// pods are more than mostPriceRows, because the work grows by the third power of both together, but leastHostRows.
+const mostHostRows, leastHostRows, mostPriceRows = 100, 25, 350
+
+// HostOffers makes offers of the nodes that are there, for prices that reckon with their room.
+type HostOffers struct {
+	W   *packing.Problem
+	Out *ShadowPrices
+}
+
+// addHosts adds the nodes that are there to the problem, alike ones as one offer of which there are so many. Alike are
+// nodes that admit the same pods and have about the same room: the less exactly, the more there are. The prices are
+// only better or worse for it: what proves a bound looks at each node by itself.
+func (h HostOffers) addHosts() {
+	hosts, admitted := h.admittingHosts()
+	most := mostHostSorts(len(h.Out.Classes))
+	for base := 1.5; ; base *= base {
+		sorts := h.alikeHosts(hosts, admitted, base)
+		if len(sorts) > most && base < noMatter {
+			continue
+		}
+		for _, o := range sorts {
+			h.Out.Problem.Offers = append(h.Out.Problem.Offers, *o)
+		}
+		return
+	}
+}
+
+// mostHostSorts is how many sorts of nodes that are there prices reckon with beside so many kinds of pods.
+func mostHostSorts(kinds int) int {
+	return max(leastHostRows, min(mostHostRows, mostPriceRows-kinds))
+}
+
+// noMatter is the factor between two rooms from which on it does not tell nodes apart.
+const noMatter = 100
+
+// alikeHosts are the nodes that are there as offers, those as one that admit the same pods and whose rooms differ by no
+// more than about the factor: with the room that they have on an average.
+func (h HostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
+	sorts := map[string]*lowerbound.NodeOffer{}
+	var order []*lowerbound.NodeOffer
+	for i, b := range hosts {
+		id := []byte(admitted[i])
+		for _, x := range b.Room {
+			if id = append(id, ' '); factor < noMatter {
+				id = strconv.AppendInt(id, wholePower(float64(x), factor), 36)
+			}
+		}
+		o := sorts[string(id)]
+		if o == nil {
+			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.Room)), Holds: h.ClassesOn(b)}
+			sorts[string(id)], order = o, append(order, o)
+		}
+		o.Limit++
+		for r, x := range packing.ScaleNeed(b.Room, h.Out.Units) {
+			o.Room[r] += x
+		}
+	}
+	for _, o := range order {
+		for r := range o.Room {
+			o.Room[r] /= o.Limit
+		}
+	}
+	return order
+}
+
+// wholePower is the highest power of the factor that is no more than x, at least 0: the same on every processor, which
+// logarithms are not.
+func wholePower(x, factor float64) (n int64) {
+	for y := factor; y <= x; y *= factor {
+		n++
+	}
+	return n
+}
+
+// admittingHosts are the nodes that take some pods, and which by admission.
+func (h HostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) {
+	var asks []*podclass.Admission
+	for _, c := range h.Out.Classes {
+		asks = append(asks, c.admit)
+	}
+	asks = podclass.DistinctAdmissions(asks)
+	for _, b := range h.W.Nodes.Hosts {
+		bits, some := make([]byte, len(asks)), false
+		for i, ask := range asks {
+			if bits[i] = '0'; b.AlternativeFor(ask) >= 0 {
+				bits[i], some = '1', true
+			}
+		}
+		if some && slices.ContainsFunc(h.Out.Classes,
+			func(c priceClass) bool { return capacity.FitCount(c.need, b.Room) > 0 }) {
+			hosts, admitted = append(hosts, b), append(admitted, string(bits))
+		}
+	}
+	return hosts, admitted
+}
+
+// ClassesOn are the classes that wait and may be on the node.
+func (h HostOffers) ClassesOn(b *capacity.Bin) []int32 {
+	var holds []int32
+	for i, c := range h.Out.Classes {
+		if h.Out.Problem.Classes[i].Count > 0 && b.AlternativeFor(c.admit) >= 0 {
+			holds = append(holds, int32(i))
+		}
+	}
+	return holds
+}

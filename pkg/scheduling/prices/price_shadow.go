@@ -1,0 +1,299 @@
+package prices
+
+import (
+	"fmt"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
+)
+
+// Rounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
+const Rounds, guideRounds = 60, 20
+
+// ShadowPrices is what pods are worth: the least that one of each pod class adds to the price of any fleet. A pod class
+// that must spread over zones has a price in each of them.
+type ShadowPrices struct {
+	Members []classMembership
+	Classes []priceClass
+	Problem lowerbound.CoverProblem
+	solver  *lowerbound.Solver
+	// unhosted is the same without the nodes that are there, made once it is asked.
+	unhosted *lowerbound.Solver
+	Prices   lowerbound.ClassPrices
+	Fill     map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
+	Units    []float64
+
+	HostWorth []float64 // by host: no fill of whole pods is worth more, NoPrice where nothing is known; nil for none
+	Parts     []NewNodePart
+	repriced  map[string][]float64 // see reprice
+}
+
+// priceClass is what the prices know of some pods.
+type priceClass struct {
+	need  []int64
+	admit *podclass.Admission
+}
+
+// PriceClasses are the classes of the prices, with the groups of which one node takes a few pods only.
+func (p *ShadowPrices) PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64) {
+	return p.Problem.Classes, p.Problem.Caps
+}
+
+// RowCount is how many classes the linear program works with.
+func (p *ShadowPrices) RowCount() int { return p.solver.ClassCount() }
+
+// ScaleUnits are the amounts by which resources are counted.
+func (p *ShadowPrices) ScaleUnits() []float64 { return p.Units }
+
+// Values is what pods are worth by the prices.
+func (p *ShadowPrices) Values() packing.ClassValues {
+	return packing.ClassValues{Prices: p, USD: p.Prices.Value}
+}
+
+// FindShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
+// nodes, or on those that are there too.
+func FindShadowPrices(w *packing.Problem, count func(*podclass.Class) int, hosts bool) *ShadowPrices {
+	return findViewPrices(w, count, (*podclass.Class).LastRelaxation, hosts, Rounds)
+}
+
+// findViewPrices is FindShadowPrices for pods as far as they are relaxed in the view of their class, improved at most
+// so many times.
+func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
+	view func(*podclass.Class) *podclass.RelaxedPod,
+	hosts bool, rounds int) *ShadowPrices {
+	out := &ShadowPrices{Units: w.Dims.Units()}
+	p := &out.Problem
+	p.Rounds = rounds
+	g := newSpreadGroups(w.Classes, view)
+	p.Caps = g.caps
+	byID := map[string]int32{}
+	kinds := map[*podclass.Admission]int32{}
+	kindOf := func(admit *podclass.Admission) int32 {
+		if _, ok := kinds[admit]; !ok {
+			kinds[admit] = int32(len(kinds))
+		}
+		return kinds[admit]
+	}
+	classOf := func(k *podclass.Class, admit *podclass.Admission) int32 {
+		id := fmt.Sprintf("%s|%v|%d", admit.ID, k.Need, g.group[k.ID])
+		if g.most[k.ID] > 0 {
+			// pod classes that keep apart from themselves alone share no price class
+			id = fmt.Sprintf("%s|%d", admit.ID, k.ID)
+		}
+		c, ok := byID[id]
+		if !ok {
+			c = int32(len(p.Classes))
+			byID[id] = c
+			p.Classes = append(p.Classes,
+				lowerbound.PriceClass{Need: packing.ScaleNeed(k.Need, out.Units), Kind: kindOf(admit),
+					Group: g.group[k.ID], Most: g.most[k.ID]})
+			out.Classes = append(out.Classes, priceClass{k.Need, admit})
+		}
+		return c
+	}
+	for _, k := range w.Classes.List {
+		w.Stages.Tell(cluster.StagePrice, k, "")
+		v := view(k)
+		x := classMembership{EvenSplit: w.Topology.SpreadSplitsEvenly(v)}
+		n := count(k)
+		if x.Key == "" {
+			x.class = classOf(k, v.Admission)
+			p.Classes[x.class].Count += float64(n)
+		}
+		for d, domain := range x.Domains {
+			x.tied = append(x.tied, classOf(k,
+				w.Admissions.PinnedAdmission(v.Admission, []podclass.DomainPin{{Key: x.Key, Domain: domain}})))
+			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.Domains))
+		}
+		out.Members = append(out.Members, x)
+	}
+	asked := AddUsefulOffers(w, out)
+	if hosts {
+		HostOffers{w, out}.addHosts()
+	}
+	out.solver = lowerbound.NewSolver(*p)
+	out.Prices = out.solver.Solve()
+	out.Fill = make(map[*capacity.InstanceType]float64, len(asked))
+	for i, o := range asked {
+		out.Fill[o.InstanceType] = max(out.Fill[o.InstanceType], out.Prices.Fill[i])
+	}
+	return out
+}
+
+// AddUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
+func AddUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering {
+	p := &out.Problem
+	var asks []*podclass.Admission
+	for _, c := range out.Classes {
+		asks = append(asks, c.admit)
+	}
+	var added []*capacity.Offering
+	for _, x := range w.Catalog.UndominatedOf(asks) {
+		o := lowerbound.NodeOffer{Price: x.Price, Room: packing.ScaleNeed(x.Room, out.Units)}
+		for i, c := range out.Classes {
+			if p.Classes[i].Count > 0 && x.FirstAlternative(c.admit) >= 0 && capacity.FitCount(c.need, x.Room) > 0 {
+				o.Holds = append(o.Holds, int32(i))
+			}
+		}
+		if len(o.Holds) > 0 {
+			w.Stages.Tell(cluster.StagePrice, nil, x.InstanceType.Pool.Name)
+			p.Offers = append(p.Offers, o)
+			added = append(added, x)
+		}
+	}
+	return added
+}
+
+// ClassOf returns the price class of those pods of the class that the pins tie.
+func (p *ShadowPrices) ClassOf(k *podclass.Class, pins []podclass.DomainPin) int32 {
+	x := p.Members[k.ID]
+	if x.Key == "" {
+		return x.class
+	}
+	for _, y := range pins {
+		if i := slices.Index(x.Domains, y.Domain); y.Key == x.Key && i >= 0 {
+			return x.tied[i]
+		}
+	}
+	return x.tied[0]
+}
+
+// LowestPrice is what a pod of the class is worth where that is least.
+func (p *ShadowPrices) LowestPrice(k *podclass.Class) float64 {
+	x := p.Members[k.ID]
+	if x.Key == "" {
+		return p.Prices.Value[x.class]
+	}
+	usd := capacity.NoPrice
+	for _, c := range x.tied {
+		usd = min(usd, p.Prices.Value[c])
+	}
+	return usd
+}
+
+// mostGroups is how many groups of several pod classes that keep apart on nodes the prices reckon with.
+const mostGroups = 8
+
+// classMembership is how the pods of a class belong to price classes.
+type classMembership struct {
+	podtopology.EvenSplit
+	class int32   // where no rule ties them to a domain
+	tied  []int32 // by domain: the class
+}
+
+// leastInDomain is how many of n placed pods are in each domain at least: the fullest domains hold the skew more than
+// the emptiest.
+func (x classMembership) leastInDomain(n int) int {
+	domains := len(x.Domains)
+	return max(0, (n-(domains-1)*x.Skew+domains-1)/domains)
+}
+
+// mostLoose is how many of n placed pods one domain holds at most beside those that are there at least.
+func (x classMembership) mostLoose(n int) int { return n/len(x.Domains) + x.Skew - x.leastInDomain(n) }
+
+// addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
+// plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average
+// where that is least.
+func (x classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
+	if x.Key == "" {
+		counts[x.class] += float64(n)
+		return 0, 0
+	}
+	domains, low := len(x.Domains), x.leastInDomain(n)
+	var values []float64
+	sum := 0.0
+	for _, c := range x.tied {
+		counts[c] += float64(low)
+		values = append(values, value[c])
+		sum += value[c]
+	}
+	loose = n - low*domains
+	slices.Sort(values)
+	least := float64(loose) * values[0]
+	for emptiest := low; emptiest <= n/domains; emptiest++ { // the cheapest domains are the fullest
+		cost, left := float64(emptiest-low)*sum, n-emptiest*domains
+		for _, v := range values {
+			here := min(left, x.Skew)
+			cost += float64(here) * v
+			left -= here
+		}
+		if left == 0 && (emptiest == low || cost < least) {
+			least = cost
+		}
+	}
+	if loose > 0 {
+		each = least / float64(loose)
+	}
+	return loose, each
+}
+
+// spreadGroups are the groups of pod classes of which a node takes a few pods only: those that spread over hostnames or
+// keep away from each other.
+type spreadGroups struct {
+	group []int32   // by pod class: the group of several pod classes, -1 for none
+	most  []float64 // by pod class: how many of it a node takes, 0 for no such limit
+	caps  []float64 // by group
+}
+
+func newSpreadGroups(cs *podclass.Classes, view func(*podclass.Class) *podclass.RelaxedPod) spreadGroups {
+	type ground struct{ counter, limit int }
+	out := spreadGroups{group: make([]int32, len(cs.List)), most: make([]float64, len(cs.List))}
+	members := map[ground]int{}
+	each := func(k *podclass.Class, do func(ground)) {
+		for _, r := range view(k).HostRules {
+			switch {
+			case !r.Self:
+			case r.Kind == podclass.Spread:
+				do(ground{r.Counter, r.MaxSkew})
+			case r.Kind == podclass.Avoid:
+				do(ground{r.Counter, 1})
+			}
+		}
+	}
+	pods, all := map[ground]int{}, 0
+	for _, k := range cs.List {
+		all += len(k.Pods)
+		each(k, func(g ground) {
+			members[g]++
+			pods[g] += len(k.Pods)
+		})
+	}
+	ids := map[ground]int32{}
+	for i, k := range cs.List {
+		out.group[i] = -1
+		if len(k.Pod.HostPorts) > 0 {
+			out.most[i] = 1
+		}
+		each(k, func(g ground) {
+			id, ok := ids[g]
+			switch {
+			case members[g] == 1:
+				if out.most[i] == 0 || float64(g.limit) < out.most[i] {
+					out.most[i] = float64(g.limit)
+				}
+			case ok:
+				out.group[i] = id
+			case len(ids) < mostGroups && pods[g] >= all/20:
+				ids[g] = int32(len(ids))
+				out.group[i] = ids[g]
+				out.caps = append(out.caps, float64(g.limit))
+			}
+		})
+	}
+	return out
+}
+
+// OffersForSale is how many offers of the problem are no nodes that are there.
+func (p *ShadowPrices) OffersForSale() (n int) {
+	for i := range p.Problem.Offers {
+		if p.Problem.Offers[i].Limit == 0 {
+			n++
+		}
+	}
+	return n
+}

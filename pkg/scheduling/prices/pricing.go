@@ -1,0 +1,60 @@
+package prices
+
+import (
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// Pricing is what pods are worth in one step of a pass. It does not change: a step that knows more makes another. It
+// remembers what it was asked.
+type Pricing struct {
+	w      *packing.Problem
+	Worth  *ShadowPrices                 // nil until the first new node is wanted
+	Alone  *ShadowPrices                 // the same without the nodes that are there, where worth reckons with these
+	Raised *ShadowPrices                 // the same with whole pods on nodes that are there, nil for none
+	guide  *ShadowPrices                 // of pods as far as a solution keeps what they prefer, nil until asked
+	proven map[*ShadowPrices]provenBound // by the prices that proved it; shared with those made of it
+}
+
+// NewPricing has no prices until somebody asks.
+func NewPricing(w *packing.Problem) *Pricing {
+	return &Pricing{w: w, proven: map[*ShadowPrices]provenBound{}}
+}
+
+// WorthOf is what pods are worth for whose new nodes the solution looks: the first that asks decides how many of them
+// there are.
+func (px *Pricing) WorthOf(a *packing.Solution) packing.PodPrices {
+	if px.Worth == nil {
+		px.Worth = FindShadowPrices(px.w, func(k *podclass.Class) int { return len(a.Rest[k.ID]) }, false)
+	}
+	return px.Worth
+}
+
+// BesideHosts is the pricing of the pods that the solution places, with the nodes that are there.
+func (px *Pricing) BesideHosts(a *packing.Solution) *Pricing {
+	out := &Pricing{w: px.w, Alone: px.Worth, proven: px.proven}
+	out.Worth = FindShadowPrices(px.w, func(k *podclass.Class) int { return len(k.Pods) - len(a.Rest[k.ID]) }, true)
+	return out
+}
+
+// WithRaised is the pricing with these raised prices.
+func (px *Pricing) WithRaised(raised *ShadowPrices) *Pricing {
+	out := *px
+	out.Raised = raised
+	return &out
+}
+
+// WithWorth is the pricing with these prices instead of its own.
+func (px *Pricing) WithWorth(worth *ShadowPrices) *Pricing {
+	out := *px
+	out.Worth = worth
+	return &out
+}
+
+// GuidePrices are the prices by which solutions are improved, nil until one was.
+func (px *Pricing) GuidePrices() packing.PodPrices {
+	if px.guide == nil {
+		return nil
+	}
+	return px.guide
+}

@@ -1,0 +1,332 @@
+package report
+
+import (
+	"fmt"
+	"maps"
+	"slices"
+	"strings"
+	"time"
+
+	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+)
+
+// poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
+func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string {
+	e.Solution.W.Stages.Tell(cluster.StageExplain, v.Class, p.Name)
+	var parts []string
+	for _, t := range cluster.Untolerated(p.Taints, v.Admission.Tolerations) {
+		parts = append(parts, "taint "+t.String()+" is not tolerated")
+	}
+	if why := conflictingLabels(v, p); why != "" {
+		parts = append(parts, why)
+	}
+	switch {
+	case p.Aside != "" && len(parts) == 0:
+		return p.Aside
+	case p.Aside == "" && !wantsOtherPools(v, p):
+		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
+	}
+	return strings.Join(parts, " and ")
+}
+
+// offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
+// pool is refused anyhow and only what holds for each is told.
+func (e Explainer) offerRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
+	var fitting, all, now []*capacity.Offering
+	for _, o := range p.Offers {
+		if !refused && o.FirstAlternative(v.Admission) < 0 {
+			continue
+		}
+		all = append(all, o)
+		if capacity.FitCount(v.Class.Need, o.Room) > 0 {
+			fitting = append(fitting, o)
+			if o.Available {
+				now = append(now, o)
+			}
+		}
+	}
+	beside := besideDaemons(e.Solution.W.Catalog, v, p)
+	switch {
+	case len(p.Models) == 0:
+		return []string{"no instance type meets its requirements"}
+	case len(all) == 0 && beside != "":
+		return []string{beside}
+	case len(all) == 0:
+		return []string{"no instance type meets " + wantedLabels(v)}
+	case len(fitting) == 0 && beside != "":
+		return []string{e.tooBig(v, p, all), beside}
+	case len(fitting) == 0:
+		return []string{e.tooBig(v, p, all)}
+	}
+	var out []string
+	switch {
+	case len(now) == 0:
+		out = append(out, "nothing that holds the pod is to be had now: "+notSold(fitting))
+		now = fitting
+	case onlyReserved(now):
+		out = append(out, "the capacity reservations that the pod may use have no room left")
+	}
+	if over := e.overLimit(p, now); over != "" {
+		out = append(out, over)
+	}
+	return out
+}
+
+// overLimit names the limits in the way when every offer breaks one.
+func (e Explainer) overLimit(p *capacity.Pool, offers []*capacity.Offering) string {
+	broken := map[string]bool{}
+	for _, o := range offers {
+		over := p.ExceededLimits(e.Solution.Used.Pools[p.ID], o.InstanceType.Type.Capacity)
+		if len(over) == 0 {
+			return ""
+		}
+		for _, name := range over {
+			broken[name] = true
+		}
+	}
+	return e.Solution.Used.LimitTexts(p, broken)
+}
+
+// onlyReserved reports whether the offers are all reserved, so that only other pods can be in the way.
+func onlyReserved(offers []*capacity.Offering) bool {
+	return !slices.ContainsFunc(offers, func(o *capacity.Offering) bool { return !o.Limited() })
+}
+
+// besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
+func besideDaemons(cat *capacity.Catalog, v *podclass.RelaxedPod, p *capacity.Pool) string {
+	if len(v.Admission.Exclusions) == 0 {
+		return ""
+	}
+	alone := cat.Admissions.AdmissionFor(v.Wish.NodeAlternatives(true), v.Wish.EffectiveTolerations())
+	var names []string
+	for _, x := range v.Admission.Exclusions {
+		if slices.ContainsFunc(p.Offers, func(o *capacity.Offering) bool {
+			return o.Runs(x) &&
+				o.FirstAlternative(alone) >= 0
+		}) {
+			names = append(names, cat.Admissions.Daemons[x.Daemon].Pod.Key())
+		}
+	}
+	if len(names) == 0 {
+		return ""
+	}
+	slices.Sort(names)
+	return "required pod anti-affinity keeps the pod off nodes that run DaemonSet " +
+		strings.Join(slices.Compact(names), ", ")
+}
+
+// wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
+// one has.
+func wantsOtherPools(v *podclass.RelaxedPod, p *capacity.Pool) bool {
+	return !slices.ContainsFunc(v.Admission.Alternatives,
+		func(alt requirements.Set) bool { return alt.Has(api.LabelNodePool, p.Name) })
+}
+
+// conflictingLabels names what the view wants of labels that the pool itself rules out.
+func conflictingLabels(v *podclass.RelaxedPod, p *capacity.Pool) string {
+	var first []string
+	for _, alt := range v.Admission.Alternatives {
+		var parts []string
+		for _, r := range p.Required.Refusals(alt, podclass.IsWellKnownLabel) {
+			if mine, ok := p.Required.Get(r.Key); ok {
+				parts = append(parts, fmt.Sprintf("requires %s, pod wants %s", mine, r))
+			} else {
+				parts = append(parts, fmt.Sprintf("gives its nodes no label %s, pod wants %s", r.Key, r))
+			}
+		}
+		if len(parts) == 0 {
+			return ""
+		}
+		if first == nil {
+			first = parts
+		}
+	}
+	return strings.Join(first, " and ")
+}
+
+func wantedLabels(v *podclass.RelaxedPod) string {
+	var parts []string
+	for _, alt := range v.Admission.Alternatives {
+		if alt.Len() > 0 {
+			parts = append(parts, alt.String())
+		}
+	}
+	if len(parts) > 3 {
+		parts = append(parts[:3], fmt.Sprintf("%d more alternatives", len(parts)-3))
+	}
+	return "what the pod wants: " + strings.Join(parts, ", or ")
+}
+
+// tooBig names the resources that no type has enough of, and the most there is of them.
+func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capacity.Offering) string {
+	if why := tooManyVolumes(v.Class.Volumes, all); why != "" {
+		return why
+	}
+	need := v.Class.Pod.Need
+	var most resources.List
+	var daemons []int
+	for _, o := range all {
+		most = most.Max(o.InstanceType.Type.Allocatable)
+		daemons = append(daemons, o.Daemons...)
+	}
+	what := need.With(resources.Pods, 0).String()
+	less := ""
+	if len(daemons) > 0 {
+		slices.Sort(daemons)
+		less = ", less what its daemons take: " + e.Solution.W.Admissions.LargestDaemons(slices.Compact(daemons), most)
+	}
+	short := need.Short(most)
+	if len(short) == 0 {
+		return fmt.Sprintf("no instance type is big enough for %s at once%s", what, less)
+	}
+	var parts []string
+	for _, name := range short {
+		parts = append(parts, name+"="+resources.Format(name, most.Get(name)))
+		less += e.neverHad(p, name)
+	}
+	if need.CPU >= 1_000_000*1000 {
+		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
+	}
+	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
+		less)
+}
+
+// mostTypesNamed is how many instance types one reason names.
+const mostTypesNamed = 3
+
+// neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
+func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
+	class, _ := e.Solution.W.S.ClassOf(p.ClassKey())
+	types, until := class.TypesWithout(resource, e.Solution.W.S.SoldOut, e.Solution.W.S.Now)
+	if len(types) == 0 {
+		return ""
+	}
+	names := strings.Join(types[:min(len(types), mostTypesNamed)], ", ")
+	if more := len(types) - mostTypesNamed; more > 0 {
+		names += fmt.Sprintf(" and %d more", more)
+	}
+	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names, resource,
+		until.UTC().Format(time.RFC3339))
+}
+
+// notSold sums up why offers are not available.
+func notSold(offers []*capacity.Offering) string {
+	seen := map[string]int{}
+	for _, o := range offers {
+		why := o.Why
+		if why == "" {
+			why = "not sold"
+		}
+		seen[why]++
+	}
+	var parts []string
+	for _, why := range slices.Sorted(maps.Keys(seen)) {
+		parts = append(parts, fmt.Sprintf("%d offers %s", seen[why], why))
+	}
+	return strings.Join(parts, ", ")
+}
+
+const (
+	// mostNamed is how many pools are named with one reason.
+	mostNamed = 5
+	// mostLines is how many different reasons of pools are told.
+	mostLines = 40
+	// mostAsked is how many pools are asked for a reason.
+	mostAsked = 200
+)
+
+// poolRefusals are what pools say to a pod. A reason that several pools give is told once.
+type poolRefusals struct {
+	why   []string // in the order in which they first came
+	pools map[string][]string
+	asked int
+	more  int // pools that were not asked
+}
+
+// wantsMore reports whether one more pool is to be asked.
+func (r *poolRefusals) wantsMore() bool {
+	if r.asked < mostAsked {
+		r.asked++
+		return true
+	}
+	r.more++
+	return false
+}
+
+func (r *poolRefusals) addRefusal(pool, why string) {
+	if r.pools == nil {
+		r.pools = map[string][]string{}
+	}
+	if r.pools[why] == nil {
+		r.why = append(r.why, why)
+	}
+	r.pools[why] = append(r.pools[why], pool)
+}
+
+func (r *poolRefusals) refusalLines() []string {
+	var out []string
+	left := r.more
+	for i, why := range r.why {
+		names := r.pools[why]
+		if i >= mostLines {
+			left += len(names)
+			continue
+		}
+		switch {
+		case len(names) == 1:
+			out = append(out, fmt.Sprintf("pool %s: %s", names[0], why))
+		case len(names) <= mostNamed:
+			out = append(out, fmt.Sprintf("pools %s: %s", strings.Join(names, ", "), why))
+		default:
+			out = append(out, fmt.Sprintf("pools %s and %d more: %s", strings.Join(names[:mostNamed], ", "),
+				len(names)-mostNamed, why))
+		}
+	}
+	if left > 0 {
+		out = append(out, fmt.Sprintf("%d more pools have nothing for the pod either", left))
+	}
+	return out
+}
+
+// inOrder are the pools, where there are many first those that have something for the pod.
+func inOrder(cat *capacity.Catalog, admit *podclass.Admission) []*capacity.Pool {
+	if !cat.HasMany() {
+		return cat.Pools
+	}
+	var ranks [3][]*capacity.Pool
+	for _, p := range cat.Pools {
+		switch {
+		case !p.MayAdmit(admit):
+			ranks[2] = append(ranks[2], p)
+		case p.Aside != "":
+			ranks[1] = append(ranks[1], p)
+		default:
+			ranks[0] = append(ranks[0], p)
+		}
+	}
+	return slices.Concat(ranks[0], ranks[1], ranks[2])
+}
+
+// tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
+func tooManyVolumes(disks podclass.Volumes, offers []*capacity.Offering) string {
+	for i, v := range disks.Own {
+		var most int64
+		for _, o := range offers {
+			limit, limited := o.InstanceType.Volumes[v.Driver]
+			if !limited {
+				limit = podclass.UnlimitedVolumes
+			}
+			most = max(most, limit)
+		}
+		if disks.Count[i] > most {
+			return fmt.Sprintf("it has %d volumes of %s, no instance type can have more than %d attached",
+				disks.Count[i], v.Driver, most)
+		}
+	}
+	return ""
+}

@@ -1,0 +1,166 @@
+package report
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/capacity"
+)
+
+// keepOffers are the options with those of their offers that are ok, without options that have none.
+func keepOffers(opts []capacity.TypeOption, ok func(*capacity.Offering) bool) []capacity.TypeOption {
+	var out []capacity.TypeOption
+	for _, opt := range opts {
+		opt.Offers = slices.DeleteFunc(slices.Clone(opt.Offers), func(o *capacity.Offering) bool { return !ok(o) })
+		if len(opt.Offers) > 0 {
+			opt.Best = opt.Offers[0]
+			opt.Spot = slices.ContainsFunc(opt.Offers,
+				func(o *capacity.Offering) bool { return o.CapacityType == instancetypes.Spot })
+			out = append(out, opt)
+		}
+	}
+	return out
+}
+
+func spotOptions(opts []capacity.TypeOption) int {
+	n := 0
+	for _, o := range opts {
+		if o.Spot {
+			n++
+		}
+	}
+	return n
+}
+
+// ensureEveryCombinationFits makes sure that a claim allows no mix of its types, zones and capacity types that does not
+// hold its pods. A claim lists the three apart, so every mix is allowed, and where a DaemonSet runs in some zones only,
+// a type may be too small in those. The zone goes first, then the capacity type, then the type; what was chosen stays.
+func (x *plannedNode) ensureEveryCombinationFits(f *capacity.OptionFinder) {
+	if x.bin.Offer.Limited() || !slices.ContainsFunc(x.opts,
+		func(o capacity.TypeOption) bool { return o.Model.DiffersByOffer() }) {
+		return
+	}
+	used, ports := f.SumLoads(x.bin.Load)
+	keep := func(ok func(*capacity.Offering) bool) { x.opts = keepOffers(x.opts, ok) }
+	for bad := x.tooSmall(used, ports); bad != nil; bad = x.tooSmall(used, ports) {
+		switch {
+		case bad.Zone != x.choice.Zone:
+			keep(func(o *capacity.Offering) bool { return o.Zone != bad.Zone })
+		case bad.CapacityType != x.choice.CapacityType:
+			keep(func(o *capacity.Offering) bool { return o.CapacityType != bad.CapacityType })
+		default:
+			keep(func(o *capacity.Offering) bool { return o.InstanceType != bad.InstanceType })
+		}
+	}
+	slices.SortFunc(x.opts, capacity.CompareOptionPrice)
+}
+
+// tooSmall finds an offer that the claim would allow, now or later, and that does not hold its pods.
+func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *capacity.Offering {
+	zones, capacities := map[string]bool{}, map[string]bool{}
+	for _, opt := range x.opts {
+		for _, o := range opt.Offers {
+			zones[o.Zone], capacities[o.CapacityType] = true, true
+		}
+	}
+	for _, opt := range x.opts {
+		for _, o := range opt.Model.Sells {
+			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) &&
+				(!capacity.AtLeast(o.Room, used) || capacity.PortsConflict(ports, o.Ports) || excluded(x.bin.Load, o)) {
+				return o
+			}
+		}
+	}
+	return nil
+}
+
+// excluded reports whether DaemonSets that nodes of the offer run keep any of the loads away.
+func excluded(loads []capacity.PodLoad, o *capacity.Offering) bool {
+	return slices.ContainsFunc(loads, func(l capacity.PodLoad) bool { return o.KeepsOff(l.Admission) })
+}
+
+// diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot
+// offer that there is. A node that has none stays.
+func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
+	use := pw.Solution.W.Nodes.StandingSpot()
+	for i := range list {
+		use.Add(list[i].choice.Offer, list[i].choice.InstanceType.Type.Capacity.CPU, 1)
+	}
+	var full []instancetypes.Offer
+	for i := len(list) - 1; i >= 0; i-- {
+		x := &list[i]
+		from := x.choice.Offer
+		if !use.ExceedsShare(from) {
+			continue
+		}
+		if !slices.Contains(full, from) {
+			full = append(full, from)
+		}
+		use.Add(from, -x.choice.InstanceType.Type.Capacity.CPU, 0)
+		var best *capacity.Offering
+		for _, opt := range x.opts {
+			for _, o := range opt.Offers { // cheapest first
+				if best != nil && o.Price >= best.Price {
+					break
+				}
+				cpu := o.InstanceType.Type.Capacity.CPU
+				use.Add(o.Offer, cpu, 0)
+				if o.CapacityType == instancetypes.Spot && !slices.Contains(full, o.Offer) &&
+					!use.ExceedsShare(o.Offer) {
+					best = o
+				}
+				use.Add(o.Offer, -cpu, 0)
+			}
+		}
+		if best != nil {
+			x.choice, x.avoid = best, slices.Clone(full)
+		}
+		use.Add(x.choice.Offer, x.choice.InstanceType.Type.Capacity.CPU, 0)
+	}
+	for i := range list {
+		list[i].keepOut(pw)
+	}
+}
+
+// keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where
+// enough others are left, else the zone. Where neither can be missed the choice of EC2 has to do.
+func (x *plannedNode) keepOut(pw *PlanWriter) {
+	_, enough := pw.Solution.W.Options.PriceFlexibility()
+	p := x.bin.Offer.InstanceType.Pool
+	strict := p.MinValues() // then every type may be needed
+	if len(x.avoid) > 0 && !strict && len(p.Limited) == 0 {
+		x.replaceTypes(pw)
+	}
+	for _, from := range x.avoid {
+		types := slices.DeleteFunc(slices.Clone(x.opts),
+			func(o capacity.TypeOption) bool { return o.Model.Type.Name == from.Type })
+		zones := keepOffers(x.opts, func(o *capacity.Offering) bool { return o.Zone != from.Zone })
+		switch {
+		case from.Type != x.choice.InstanceType.Type.Name && spotOptions(types) >= enough && !strict:
+			x.opts = types
+		case from.Zone != x.choice.Zone && spotOptions(zones) >= min(enough, spotOptions(x.opts)) &&
+			(!strict || len(zones) == len(x.opts) && capacity.LowerMinValues(x.set, zones) == nil):
+			x.opts = zones
+		}
+	}
+	slices.SortFunc(x.opts, capacity.CompareOptionPrice)
+	if best := x.opts[0].Best; x.choice.Price > best.Price {
+		x.choice = best // the price of a claim is that of the cheapest it may become, crowded or not
+	}
+}
+
+// replaceTypes puts other types in the place of those that are to be avoided.
+func (x *plannedNode) replaceTypes(pw *PlanWriter) {
+	p := x.bin.Offer.InstanceType.Pool
+	all, _ := pw.Solution.W.Options.LaunchOptions(p, pw.used[p.ID], x.bin.Load, true)
+	others := slices.DeleteFunc(slices.Clone(all), func(o capacity.TypeOption) bool {
+		return o.Model != x.choice.InstanceType && slices.ContainsFunc(x.avoid,
+			func(from instancetypes.Offer) bool { return from.Type == o.Model.Type.Name })
+	})
+	opts := pw.Solution.W.Options.ChooseOptions(others, x.set)
+	if spotOptions(opts) >= spotOptions(x.opts) &&
+		slices.ContainsFunc(opts, func(o capacity.TypeOption) bool { return o.Model == x.choice.InstanceType }) {
+		x.opts = opts
+	}
+}

@@ -1,0 +1,52 @@
+package search
+
+import (
+	"testing"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/testing/manypods"
+)
+
+// preferApart makes each pod of the app prefer a node that no other of them is on.
+func preferApart(s cluster.Snapshot, app string) {
+	mine := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", app)}}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Labels["app"] == app {
+			p.Avoids = []cluster.WeightedAffinityTerm{{Weight: 100,
+				Term: cluster.AffinityTerm{Key: podclass.LabelHost, Selector: mine}}}
+		}
+	}
+}
+
+// TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts checks that pods which a solution puts on a node each are
+// worth more to the search than to the bound, which holds for plans without their preference too.
+func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
+	s := manypods.Services(t, 100)
+	preferApart(s, "app-0000")
+	w := packing.NewProblem(s, manypods.Sold(s))
+	a, st := placeMostPods(w)
+	guide := st.pricing.GuidePricesFor(a)
+	for _, k := range w.Classes.List {
+		is, proved := guide.LowestPrice(k), st.pricing.Worth.LowestPrice(k)
+		apart := k.Pod.Labels["app"] == "app-0000"
+		if apart && is < 1.5*proved {
+			t.Errorf("pods that prefer to be apart are worth %f, want more than %f and a half", is, proved)
+		}
+		if !apart && is > 1.1*proved {
+			t.Errorf("other pods are worth %f, want about %f", is, proved)
+		}
+	}
+}
+
+// TestPodsWithoutPreferencesGuideTheSearchByTheBound checks that nothing is priced twice for them.
+func TestPodsWithoutPreferencesGuideTheSearchByTheBound(t *testing.T) {
+	s := manypods.Services(t, 100)
+	w := packing.NewProblem(s, manypods.Sold(s))
+	a, st := placeMostPods(w)
+	if st.pricing.GuidePricesFor(a) != st.pricing.Worth {
+		t.Error("prices were found anew")
+	}
+}

@@ -1,0 +1,24 @@
+package search
+
+import (
+	"testing"
+
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/prices"
+	"joiner.sh/pkg/testing/manypods"
+)
+
+func BenchmarkSearch(b *testing.B) {
+	s := manypods.Services(b, 3000)
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	sells := func(string) []instancetypes.Type { return types }
+	b.ReportAllocs()
+	for b.Loop() {
+		b.StopTimer()
+		w := packing.NewProblem(s, sells)
+		a := packByPrices(w, plainStrategy(w, prices.NewPricing(w)))
+		b.StartTimer()
+		improveByLocalSearch(a, a.Strategy.Prices.(*prices.Pricing), searchLimit{steps: 200})
+	}
+}

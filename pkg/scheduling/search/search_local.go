@@ -1,0 +1,386 @@
+package search
+
+import (
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/prices"
+	"joiner.sh/pkg/scheduling/report"
+)
+
+const (
+	// defaultSearchSteps is how many steps a search takes at most.
+	defaultSearchSteps = 400
+	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
+	mostLooks = 300
+	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
+	// offer, and to pack anew.
+	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
+	// mostMates is how many nodes a step packs anew beside the one that it begins with, and mostParts how many kinds of
+	// pods all of them have, about, if they are more than two.
+	mostMates, mostParts = 8, 60
+	// mostMatesOnHosts and mostPartsOnHosts are the same where nodes that are there take part: each has little room.
+	mostMatesOnHosts, mostPartsOnHosts = 12, 120
+)
+
+// localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods
+// anew by the same exact rules, and keeps that only where it costs less. Pods stay in the domains (zones, say) that
+// they were given, so rules that count by domain hold all the time. What it does depends on nothing but the solution,
+// and it counts in steps.
+type localSearch struct {
+	a       *packing.Solution
+	prices  *prices.ShadowPrices
+	nodes   []*searchNode // the nodes that may be taken apart
+	hosts   []*searchNode // of them those that are there, while they are read
+	tiers   []*weightTier
+	step    int
+	visit   int // of groups of nodes
+	fresh   int // new nodes among those that may be taken apart
+	work    int
+	made    int
+	use     capacity.SpotUsage // of the plan as it is
+	ceiling int64              // of one pool of spot capacity, in millicores
+	want    []int64
+	free    bool // of the step: new nodes need no pod of their tier's own
+	current []*packing.PodBatch
+	memory  packing.GuideMemory // of the guides of steps
+}
+
+// searchNode is a node as the search sees it, a new one or one that is there.
+type searchNode struct {
+	bin   *capacity.Bin
+	host  *searchHost // nil for a new node
+	parts []batchPart
+	tier  *weightTier
+	cost  float64
+	scale float64 // what it costs; of a host, what its room is worth
+	waste float64 // the same, beyond what its pods are worth
+	tries int     // steps that began with it
+}
+
+// batchPart is some pods of a batch on a node.
+type batchPart struct {
+	batch *packing.PodBatch
+	pods  []string
+}
+
+// weightTier is the pools of one weight: pods on their nodes stay on nodes of that weight.
+type weightTier struct {
+	pools   []*capacity.Pool
+	batches []*packing.PodBatch
+	supply  [][]string           // by batch: the pods of the step
+	offers  []*capacity.Offering // worth a look, cheapest first
+	own     []bool               // by batch: no heavier pool sells anything for it
+	moves   []bool               // by batch: its pods may come to hosts, and leave them
+	onHost  [][]int8             // by batch and host: 1 where its pods may be, -1 where not, once asked
+	marked  []int                // by offer: the visit that looked at it last
+	score   []float64
+	best    [][]int32 // by batch: a few offers that suit it, once asked
+	fits    [][]int16 // by batch and offer: how many of its pods a node holds, once asked
+}
+
+// searchLimit is how many steps a search takes at most, of which some are done, and how much work.
+type searchLimit struct{ steps, done, work int }
+
+// improveByLocalSearch searches for a cheaper plan within the limit, by these prices. It returns the work that this
+// took.
+func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLimit) (work int) {
+	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || a.Used.Opened == 0 {
+		return 0
+	}
+	goal := px.LowerBound(a) * (1 + smallGap)
+	if a.NewNodePrice() <= goal {
+		return 0
+	}
+	prices := px.GuidePricesFor(a)
+	a.Prices = prices
+	bins, usage, opened := slices.Clone(a.Bins), slices.Clone(a.Used.Pools), a.Used.Opened
+	s := &localSearch{a: a, prices: prices, use: a.SpotUse()}
+	s.ceiling = s.use.MostInPool()
+	if s.readNodes(); !s.runSteps(most, goal) || !s.use.AnyExceedsShare() {
+		return s.work
+	}
+	// Nodes that have to be something else than the cheapest may eat up what was saved.
+	after := (&report.PlanWriter{Solution: a}).LaunchCost()
+	newBins, newUsage, newOpened := a.Bins, a.Used.Pools, a.Used.Opened
+	a.Bins, a.Used.Pools, a.Used.Opened = bins, usage, opened
+	if after < (&report.PlanWriter{Solution: a}).LaunchCost() {
+		a.Bins, a.Used.Pools, a.Used.Opened = newBins, newUsage, newOpened
+	}
+	return s.work
+}
+
+// tellSearched tells of everything on new nodes of the solution, which searches begin with, whichever of them find that
+// there is nothing to save.
+func tellSearched(a *packing.Solution) {
+	for _, b := range a.Bins {
+		if b.Offer == nil {
+			continue
+		}
+		for _, l := range b.Load {
+			a.W.Stages.Tell(cluster.StageSearch, l.Pod.Class, b.Offer.InstanceType.Pool.Name)
+		}
+	}
+}
+
+// runSteps takes the steps until the plan costs no more than the goal or steps do not pay; false when nothing was
+// saved.
+func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
+	total := 0.0
+	for _, n := range s.nodes {
+		total += n.cost
+	}
+	first, progress := total, searchProgress{}
+	patient := s.patienceFor(most, progress.times)
+	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
+		if most.work > 0 && s.work > most.work {
+			break
+		}
+		group := s.pickNodes()
+		gain := s.tryRecreate(group)
+		if gain > 0 {
+			gain += s.repeatForAlike(group)
+		}
+		total -= gain
+		if progress.countStep(gain, total, s.work, most.work > 0) {
+			patient = s.patienceFor(most, progress.times)
+		}
+		if progress.since > patient || most.work > 0 && s.work-progress.paid > mostWithoutGain {
+			break
+		}
+	}
+	return total < first
+}
+
+// repeatForAlike does for nodes that are alike to those of the group what was worth while for them, and returns what
+// that saves.
+func (s *localSearch) repeatForAlike(group []*searchNode) float64 {
+	if slices.ContainsFunc(group, func(n *searchNode) bool { return n.host != nil }) {
+		return 0
+	}
+	saved := 0.0
+	for {
+		again := s.alikeNodes(group)
+		if again == nil {
+			return saved
+		}
+		gain := s.tryRecreate(again)
+		if gain <= 0 {
+			return saved
+		}
+		saved += gain
+	}
+}
+
+// alikeNodes are nodes that are alike to those of the group but for the names of their pods, nil where there are not as
+// many.
+func (s *localSearch) alikeNodes(group []*searchNode) []*searchNode {
+	var out []*searchNode
+	for _, n := range group {
+		s.work += workPerLook * len(s.nodes)
+		i := slices.IndexFunc(s.nodes, func(x *searchNode) bool {
+			return x.sameContents(n) && !slices.Contains(out, x)
+		})
+		if i < 0 {
+			return nil
+		}
+		out = append(out, s.nodes[i])
+	}
+	return out
+}
+
+// sameContents reports whether two new nodes are alike but for the names of their pods.
+func (n *searchNode) sameContents(o *searchNode) bool {
+	return n.host == nil && n.bin.Offer == o.bin.Offer && len(n.parts) == len(o.parts) &&
+		!slices.ContainsFunc(n.parts, func(x batchPart) bool {
+			return !slices.ContainsFunc(o.parts, func(y batchPart) bool {
+				return x.batch == y.batch && len(x.pods) == len(y.pods)
+			})
+		})
+}
+
+// readNodes finds the nodes that may be taken apart and the batches of their pods.
+func (s *localSearch) readNodes() {
+	a := s.a
+	type alike struct {
+		tier  *weightTier
+		view  *podclass.RelaxedPod
+		admit *podclass.Admission
+	}
+	ids := map[alike]*packing.PodBatch{}
+	tierOf := s.readTiers()
+	join := func(n *searchNode, l capacity.PodLoad) {
+		id := alike{n.tier, l.Pod, l.Admission}
+		x := ids[id]
+		if x == nil {
+			x = &packing.PodBatch{ID: len(n.tier.batches), View: l.Pod, Pins: l.Pins, Admit: l.Admission}
+			ids[id] = x
+			n.tier.batches = append(n.tier.batches, x)
+			n.tier.moves = append(n.tier.moves, len(a.W.Nodes.Hosts) > 0 && s.staysCounted(l))
+		}
+		x.Left += len(l.Pods)
+		n.parts = append(n.parts, batchPart{x, l.Pods})
+	}
+	for _, b := range a.Bins {
+		if b.Offer == nil || b.Offer.Limited() || b.Offer.InstanceType.Pool.MinValues() ||
+			slices.ContainsFunc(b.Load, mustStay) {
+			continue
+		}
+		n := &searchNode{bin: b, tier: tierOf[b.Offer.InstanceType.Pool.Weight]}
+		for _, l := range b.Load {
+			join(n, l)
+		}
+		s.nodes = append(s.nodes, n)
+	}
+	if s.fresh = len(s.nodes); s.fresh > 0 {
+		s.readHosts(join)
+	}
+	for _, t := range s.tiers {
+		t.lookAtOffers(a)
+	}
+	for _, n := range s.nodes {
+		n.cost = a.PriceOf(n.bin) + a.Strategy.NodeCost
+		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
+	}
+	s.rateHosts()
+	for _, t := range s.tiers {
+		for _, l := range t.batches {
+			l.Left = 0
+		}
+	}
+}
+
+// readTiers finds the pools of each weight whose nodes may be taken apart.
+func (s *localSearch) readTiers() map[int32]*weightTier {
+	tierOf := map[int32]*weightTier{}
+	for _, p := range s.a.W.Catalog.Pools {
+		t := tierOf[p.Weight]
+		if t == nil {
+			t = &weightTier{}
+			tierOf[p.Weight] = t
+			s.tiers = append(s.tiers, t)
+		}
+		if !p.MinValues() {
+			t.pools = append(t.pools, p)
+		}
+	}
+	return tierOf
+}
+
+// lookAtOffers finds the offers of the tier that are worth a look for its batches, and with that what these are worth.
+func (t *weightTier) lookAtOffers(a *packing.Solution) {
+	t.offers = packing.NodeOpener{A: a}.CandidateOffers(t.pools, t.batches)
+	t.best, t.fits = make([][]int32, len(t.batches)), make([][]int16, len(t.batches))
+	t.onHost = make([][]int8, len(t.batches))
+	for i := range t.onHost {
+		t.onHost[i] = make([]int8, len(a.W.Nodes.Hosts))
+	}
+	for _, l := range t.batches {
+		h := a.W.Catalog.HeaviestTier(l.Admit, l.View.Class)
+		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
+			a.W.Catalog.ByWeight().Pools[h][0].Weight <= t.pools[0].Weight)
+	}
+	t.supply = make([][]string, len(t.batches))
+	t.score = make([]float64, len(t.offers))
+	t.marked = make([]int, len(t.offers))
+}
+
+// mustStay reports whether the load's pods must stay near others on the node.
+func mustStay(l capacity.PodLoad) bool {
+	return l.Settled || slices.ContainsFunc(l.Pod.HostRules,
+		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
+}
+
+func (n *searchNode) podsWorth() float64 {
+	sum := 0.0
+	for _, p := range n.parts {
+		sum += float64(len(p.pods)) * p.batch.Value
+	}
+	return sum
+}
+
+// pickNodes chooses the nodes of the next step: the one that wastes most among those tried least, and some that could
+// hold its pods or whose pods it could hold.
+func (s *localSearch) pickNodes() []*searchNode {
+	seed := s.pickSeed()
+	seed.tries++
+	s.work += workPerLook * (len(s.nodes) + min(len(s.nodes), 2*mostLooks)*len(seed.parts))
+	others, kinds := mostMates, mostParts
+	if len(s.nodes) > s.fresh {
+		others, kinds = mostMatesOnHosts, mostPartsOnHosts
+	}
+	size := 1 + int(mixBits(s.step)%uint64(others))
+	var mates bestScores
+	stride := max(1, len(s.nodes)/mostLooks)
+	for i := int(mixBits(s.step*31) % uint64(stride)); i < len(s.nodes); i += stride {
+		n := s.nodes[i]
+		if n == seed || n.tier != seed.tier && n.tier != nil {
+			continue
+		}
+		chance := 0.5 + float64(mixBits(s.step*len(s.nodes)+i)%1000)/1000
+		weight := (n.waste + 0.02*n.scale) / n.scale * chance
+		if mates.isFull(size) && weight > 0 && -2*weight >= mates.score[size-1] {
+			continue // not even if each could hold all of the other
+		}
+		if fit := seed.suitablePart(n) + n.suitablePart(seed); fit > 0 {
+			mates.addScore(int32(i), -fit*weight, size)
+		}
+	}
+	out := []*searchNode{seed}
+	parts := len(seed.parts)
+	for _, i := range mates.index {
+		if parts += len(s.nodes[i].parts); parts > kinds && len(out) > 1 {
+			break
+		}
+		out = append(out, s.nodes[i])
+	}
+	return out
+}
+
+// suitablePart is the part of the other's pods, by worth, that could be on the node.
+func (n *searchNode) suitablePart(other *searchNode) float64 {
+	some, all := 0.0, 0.0
+	for _, p := range other.parts {
+		w := float64(len(p.pods)) * p.batch.Value
+		all += w
+		if n.couldHold(p.batch, other) {
+			some += w
+		}
+	}
+	return some / max(all, 1e-12)
+}
+
+// couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.
+func (n *searchNode) couldHold(l *packing.PodBatch, other *searchNode) bool {
+	if n.host != nil {
+		return capacity.FitCount(l.View.Class.Need, n.host.base.Room) > 0 && other.tier.mayJoin(l, n)
+	}
+	return n.bin.Offer.FirstAlternative(l.Admit) >= 0 && capacity.FitCount(l.View.Class.Need, n.bin.Offer.Room) > 0
+}
+
+// pickSeed chooses the new node that wastes most among those tried least.
+func (s *localSearch) pickSeed() *searchNode {
+	var seed *searchNode
+	most := 0.0
+	for _, n := range s.nodes {
+		if n.host != nil {
+			continue
+		}
+		if x := n.waste / float64((1+n.tries)*(1+n.tries)); seed == nil || x > most {
+			seed, most = n, x
+		}
+	}
+	return seed
+}
+
+// mixBits turns a number into one that looks like chance, always the same.
+func mixBits(n int) uint64 {
+	x := uint64(n) * 0x9e3779b97f4a7c15
+	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
+	x = (x ^ x>>27) * 0x94d049bb133111eb
+	return x ^ x>>31
+}

@@ -1,0 +1,77 @@
+package search
+
+import (
+	"testing"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/testing/manypods"
+	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/testing/shortrun"
+)
+
+// A search never makes a plan dearer nor leaves more pods without a home, and it makes some plans cheaper. That what it
+// makes keeps every rule and does not depend on the order of its input is checked where all plans are.
+func TestSearchOnlyEverSaves(t *testing.T) {
+	t.Parallel()
+	cheaper := 0
+	n := shortrun.Of(600, 60)
+	for seed := range uint64(n) {
+		w, err := scenario.Random(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		searched := solveWorld(w)
+		w.Snapshot.Rules.PackingIterations = cluster.NoIterations
+		first := solveWorld(w)
+		cost := func(price float64, nodes int) float64 { return price + defaultNodeCost*float64(nodes) }
+		before, after := cost(first.TotalPrice(), len(first.Launches)), cost(searched.TotalPrice(), len(searched.Launches))
+		if len(searched.Unplaced) != len(first.Unplaced) || after > before*(1+1e-9) {
+			t.Errorf("seed %d: %v and %d unplaced with a search, %v and %d without", seed, after, len(searched.Unplaced), before, len(first.Unplaced))
+		}
+		if after < before*(1-1e-6) {
+			cheaper++
+		}
+	}
+	if cheaper < n/30 {
+		t.Errorf("only %d plans became cheaper", cheaper)
+	}
+}
+
+// An offer that one pod fills to the last unit suits the pod: the search may open it.
+func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
+	world := scenario.Scripted(t, "type m.l cpu=4000 mem=8192 milliusd=100", "type m.x cpu=9000 mem=18432 milliusd=300", "pool p",
+		"pods full n=2 cpu=4000 mem=8192")
+	w := packing.NewProblem(world.Snapshot, world.Market)
+	a, st := placeMostPods(w)
+	a.Prices = st.pricing.Worth
+	s := &localSearch{a: a, prices: st.pricing.Worth, use: a.SpotUse()}
+	s.readNodes()
+	if len(s.tiers) != 1 || len(s.tiers[0].batches) != 1 {
+		t.Fatalf("%d tiers, want one with one batch", len(s.tiers))
+	}
+	tier := s.tiers[0]
+	filled := 0
+	for _, i := range s.suitableOffers(tier, tier.batches[0]) {
+		if o := tier.offers[i]; capacity.DominantShare(tier.batches[0].View.Class.Need, o.Room) == 1 {
+			filled++
+		}
+	}
+	if filled == 0 {
+		t.Error("only offers that leave room are looked at")
+	}
+}
+
+// More steps than usual are taken as long as there are nodes that no step has tried.
+func TestStatedStepsAreTaken(t *testing.T) {
+	t.Parallel()
+	s := manypods.Services(t, 1500)
+	price := func(steps int) float64 {
+		s.Rules.PackingIterations = steps
+		return SolveProblem(packing.NewProblem(s, manypods.Sold(s))).TotalPrice()
+	}
+	if few, many := price(defaultSearchSteps), price(10*defaultSearchSteps); many > few*(1-0.002) {
+		t.Errorf("%.4f USD/h with many steps, %.4f with as many as usual", many, few)
+	}
+}

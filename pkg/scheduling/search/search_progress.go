@@ -1,0 +1,58 @@
+package search
+
+const (
+	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
+	// time, more.
+	patience, patienceOfFew = 50, 200
+	// patientPart is the part of the steps that are asked for, if they are more than usual, that may pass like that.
+	patientPart = 4
+	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
+	// spare or more steps are asked for than usual.
+	stepsPerNode, stepsPerHost = 16, 4
+	// patienceStages is in how many parts a search with work to spare is given that: one in the beginning, and one more
+	// each time that it has saved enough.
+	patienceStages = 8
+	// mostWithoutGain is how much work steps may take that do not save enough.
+	mostWithoutGain = 1000 * millisecond
+	// enoughSaved is the part of the price that steps have to save while patience lasts.
+	enoughSaved = 0.001
+)
+
+// searchProgress is how a search gets on.
+type searchProgress struct {
+	since int     // steps for which it goes on without having saved enough
+	saved float64 // USD per hour, not enough yet
+	paid  int     // work until enough was saved last
+	times int     // that enough was saved
+}
+
+// countStep counts a step that saves the gain, after which the plan costs the total and so much work is done; true when
+// enough is saved. A search that has a budget of work also goes on while what it saves is worth the work.
+func (p *searchProgress) countStep(gain, total float64, work int, budget bool) bool {
+	p.saved += gain
+	p.since++
+	if p.saved > enoughSaved*total {
+		*p = searchProgress{paid: work, times: p.times + 1}
+		return true
+	}
+	if budget && gain > 0 && p.saved*workPerUSD >= float64(work-p.paid) {
+		p.since = 0
+	}
+	return false
+}
+
+// patienceFor is how many steps the search goes on without having saved enough, after it has done so that many times.
+func (s *localSearch) patienceFor(most searchLimit, times int) int {
+	patient := patience
+	if s.fresh <= veryFewNodes {
+		patient = patienceOfFew
+	}
+	if most.work == 0 && most.steps <= defaultSearchSteps {
+		return patient
+	}
+	all := max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
+	if most.work == 0 {
+		return max(all, most.steps/patientPart)
+	}
+	return max(min(all, defaultSearchSteps), all*min(1+times, patienceStages)/patienceStages)
+}

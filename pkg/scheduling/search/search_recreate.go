@@ -1,0 +1,350 @@
+package search
+
+import (
+	"cmp"
+	"fmt"
+	"math"
+	"slices"
+
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/packing"
+)
+
+const (
+	// suited is how many offers of best score a step looks at for each of its batches.
+	suited = 10
+	// single is how many offers that are the cheapest for a pod of the batch alone it looks at beside them.
+	single = 3
+	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
+	nearWorth = 0.9
+	// nearLeast is the part of the least cost of what is left, by the offers of a step, that it costs at least, about:
+	// the last node may be of any offer.
+	nearLeast = 0.7
+)
+
+// rebuiltNode is a new node that a step would make of another.
+type rebuiltNode struct {
+	offer *capacity.Offering
+	takes []packing.BatchTake
+}
+
+// tryRecreate packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
+func (s *localSearch) tryRecreate(group []*searchNode) float64 {
+	a, t := s.a, group[0].tier
+	s.visit++
+	s.work += workPerStep
+	budget := 0.0
+	s.current = s.current[:0]
+	for _, n := range group {
+		budget += n.cost
+		s.countNode(n, -1)
+		for _, p := range n.parts {
+			if p.batch.Left == 0 {
+				s.current = append(s.current, p.batch)
+				t.supply[p.batch.ID] = t.supply[p.batch.ID][:0]
+			}
+			p.batch.Left += len(p.pods)
+			t.supply[p.batch.ID] = append(t.supply[p.batch.ID], p.pods...)
+		}
+	}
+	slices.SortFunc(s.current, func(x, y *packing.PodBatch) int { return cmp.Compare(x.ID, y.ID) })
+	s.free = slices.ContainsFunc(group, func(n *searchNode) bool {
+		return n.host == nil && !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.ID] })
+	})
+	hosts, plan, cost := s.recreateNodes(t, group, budget*(1-1e-6)-1e-9)
+	for _, l := range s.current {
+		l.Left = 0
+	}
+	before := 0
+	for _, n := range group {
+		s.countNode(n, 1)
+		if n.host == nil {
+			before++
+		}
+	}
+	if most := a.W.S.Rules.MaxClaims; cost >= budget || most != 0 && a.Used.Opened+len(plan)-before > max(most, 0) {
+		return 0
+	}
+	s.acceptNodes(group, hosts, plan, t)
+	return budget - cost
+}
+
+// countNode adds a new node to what its pool and its pool of capacity have, or takes it off.
+func (s *localSearch) countNode(n *searchNode, nodes int) {
+	if n.host == nil {
+		s.countNodes(n.bin.Offer, n.bin.Takes, nodes)
+	}
+}
+
+// recreateNodes finds room on the hosts of the group, and new nodes for what is left of the current batches then, that
+// cost less than the budget together. The cost is more than that when it finds none.
+func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
+	best []rebuiltNode, cost float64) {
+	a := s.a
+	g := packing.NewPriceGuide(a, s.prices)
+	g.Memory = &s.memory
+	list, offers := s.offersFor(t)
+	g.Fits = func(l *packing.PodBatch, offer int) int { return int(t.fits[l.ID][list[offer]]) }
+	g.PrepareGroups(offers, s.current)
+	s.work += workPerFit * len(s.current) * len(offers)
+	s.shakeValues(g)
+	if hosts = s.refillHosts(g, t, group); !g.CountRemaining() {
+		return hosts, nil, 0
+	}
+	cost, found := budget, false
+	var now []rebuiltNode
+	spent := 0.0
+	for sift := true; g.CountRemaining(); sift = false {
+		if last := s.cheapestLastNode(t, cost-spent); last != nil {
+			best, found = append(slices.Clone(now), *last), true
+			cost = spent + a.OfferCost(last.offer)
+		}
+		if g.ScoreAgain(sift); spent+nearLeast*g.LeastCost() >= cost {
+			break
+		}
+		c, takes := g.BestOfActive()
+		if c == nil || !s.hasAnchorPod(t, takes) {
+			break
+		}
+		if spent += a.OfferCost(c.Offer); spent >= cost {
+			break
+		}
+		if !s.withinLimits(c.Offer) {
+			break
+		}
+		s.countNodes(c.Offer, c.Offer.InstanceType.Type.Capacity, 1)
+		now = append(now, rebuiltNode{c.Offer, takes})
+		for _, x := range takes {
+			x.Batch.Left -= x.N
+		}
+	}
+	for _, x := range now {
+		s.countNodes(x.offer, x.offer.InstanceType.Type.Capacity, -1)
+	}
+	if !found {
+		return nil, nil, math.Inf(1)
+	}
+	return hosts, best, cost
+}
+
+// shakeValues gives pods what they are worth in this step: about what their prices say, or their shares of nodes cost.
+func (s *localSearch) shakeValues(g *packing.PriceGuide) {
+	shake := 0.0
+	if mixBits(s.step)%4 != 0 {
+		shake = 0.2
+	}
+	for i := range g.Items {
+		it := &g.Items[i]
+		base := it.Batches[0].Value
+		if mixBits(s.step)%3 == 1 {
+			base = it.Batches[0].Least
+		}
+		it.Value = base * (1 + shake*(float64(mixBits(s.step*7919+it.Batches[0].ID)%1000)/1000-0.5))
+		g.Filler.Value[i] = it.Value
+	}
+}
+
+// countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
+func (s *localSearch) countNodes(o *capacity.Offering, capacity resources.List, nodes int) {
+	u := &s.a.Used.Pools[o.InstanceType.Pool.ID]
+	u.Nodes += int64(nodes)
+	if nodes > 0 {
+		u.List = u.List.Add(capacity)
+	} else {
+		u.List = u.List.Sub(capacity)
+	}
+	s.use.Add(o.Offer, int64(nodes)*o.InstanceType.Type.Capacity.CPU, nodes)
+}
+
+// withinLimits reports whether limits and the share of a pool of spot capacity leave one more node of the offer.
+func (s *localSearch) withinLimits(o *capacity.Offering) bool {
+	p := o.InstanceType.Pool
+	if s.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
+		return false
+	}
+	return o.CapacityType != instancetypes.Spot || s.use.Nodes < capacity.FewSpotNodes ||
+		s.use.ByPool[o.Offer]+o.InstanceType.Type.Capacity.CPU <= s.ceiling
+}
+
+// cheapestLastNode finds the cheapest node below the price that holds all that is left.
+func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNode {
+	a := s.a
+	if s.want == nil {
+		s.want = make([]int64, len(a.W.Dims))
+	}
+	clear(s.want)
+	least := 0.0
+	for _, l := range s.current {
+		least += nearWorth * float64(l.Left) * l.Value
+		for i, x := range l.View.Class.Need {
+			s.want[i] += x * int64(l.Left)
+		}
+	}
+	for _, o := range t.offers {
+		if a.OfferCost(o) >= below {
+			return nil
+		}
+		if a.OfferCost(o) < least || !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
+			continue
+		}
+		d := packing.NewDraft(a, o)
+		all := true
+		for _, l := range s.current {
+			if l.Left > 0 && d.TakePods(l, l.Left) < l.Left {
+				all = false
+				break
+			}
+		}
+		if all && s.hasAnchorPod(t, d.Takes) {
+			return &rebuiltNode{o, d.Takes}
+		}
+	}
+	return nil
+}
+
+// hasAnchorPod reports whether a pod is among the takes for which no heavier pool sells anything: only such pods open
+// nodes of the tier, unless limits have let others do so before.
+func (s *localSearch) hasAnchorPod(t *weightTier, takes []packing.BatchTake) bool {
+	return s.free || slices.ContainsFunc(takes, func(x packing.BatchTake) bool { return t.own[x.Batch.ID] })
+}
+
+func (s *localSearch) admitsBatch(o *capacity.Offering) bool {
+	for _, l := range s.current {
+		if l.Left > 0 && o.FirstAlternative(l.Admit) < 0 {
+			return false
+		}
+	}
+	return true
+}
+
+// acceptNodes puts the pods onto the new nodes in place of the old ones.
+func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan []rebuiltNode, t *weightTier) {
+	a := s.a
+	s.work += workPerLook * len(a.Bins)
+	var gone []*capacity.Bin
+	for _, n := range group {
+		if n.host == nil {
+			gone = append(gone, n.bin)
+			s.countNode(n, -1)
+		}
+	}
+	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return slices.Contains(gone, b) })
+	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return slices.Contains(gone, n.bin) })
+	for _, o := range plan {
+		b := a.NewBin(o.offer, o.offer.InstanceType.Type.Capacity)
+		b.Name = fmt.Sprintf("again-%05d", s.made)
+		s.made++
+		n := &searchNode{bin: b, tier: t, cost: a.OfferCost(o.offer)}
+		for _, x := range o.takes {
+			s.putPods(x, b, n, t)
+		}
+		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
+		a.Bins = append(a.Bins, b)
+		s.nodes = append(s.nodes, n)
+		s.countNodes(o.offer, b.Takes, 1)
+	}
+	for _, x := range hosts {
+		s.acceptHost(x, t)
+	}
+	a.Used.Opened += len(plan) - len(gone)
+	s.fresh += len(plan) - len(gone)
+}
+
+// putPods puts pods of the step's into the bin, which is that of the node.
+func (s *localSearch) putPods(x packing.BatchTake, b *capacity.Bin, n *searchNode, t *weightTier) {
+	pods := slices.Clone(t.supply[x.Batch.ID][:x.N])
+	t.supply[x.Batch.ID] = t.supply[x.Batch.ID][x.N:]
+	s.a.AddToBin(capacity.PodLoad{Pod: x.Batch.View, Pins: x.Batch.Pins, Admission: x.Batch.Admit, Alt: x.Alt,
+		Pods: pods}, b)
+	n.parts = append(n.parts, batchPart{x.Batch, pods})
+}
+
+// offersFor are the offers that suit any of the current batches, with their places among those of the tier.
+func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*capacity.Offering) {
+	for _, l := range s.current {
+		if t.best[l.ID] == nil {
+			t.best[l.ID] = s.suitableOffers(t, l)
+		}
+		for _, i := range t.best[l.ID] {
+			if t.marked[i] != s.visit {
+				t.marked[i] = s.visit
+				list = append(list, i)
+			}
+		}
+	}
+	slices.Sort(list)
+	out = make([]*capacity.Offering, len(list))
+	for i, x := range list {
+		out[i] = t.offers[x]
+	}
+	return list, out
+}
+
+// suitableOffers finds the offers that hold the batch's pods: the best of all, and those that are the cheapest for one
+// of its pods alone.
+func (s *localSearch) suitableOffers(t *weightTier, l *packing.PodBatch) []int32 {
+	need := l.View.Class.Need
+	var good, cheap bestScores
+	t.fits[l.ID] = make([]int16, len(t.offers))
+	for i, o := range t.offers {
+		if o.FirstAlternative(l.Admit) < 0 {
+			continue
+		}
+		t.fits[l.ID][i] = int16(min(math.MaxInt16, capacity.FitCount(need, o.Room)))
+		part := capacity.DominantShare(need, o.Room)
+		if part > 1 {
+			continue
+		}
+		if t.score[i] == 0 {
+			t.score[i] = s.offerScore(t, o)
+		}
+		good.addScore(int32(i), t.score[i], suited)
+		cheap.addScore(int32(i), s.a.OfferCost(o)*part, single)
+	}
+	return append(good.index, cheap.index...)
+}
+
+// offerScore is what the offer costs for the worth of its best fill.
+func (s *localSearch) offerScore(t *weightTier, o *capacity.Offering) float64 {
+	p := s.prices
+	if fill := p.Fill[o.InstanceType]; fill > 0 {
+		return s.a.OfferCost(o) / fill
+	}
+	f := lowerbound.NewFiller(len(s.a.W.Dims), nil)
+	var items []int32
+	var most []float64
+	for _, l := range t.batches {
+		if n := capacity.FitCount(l.View.Class.Need, o.Room); n > 0 && o.FirstAlternative(l.Admit) >= 0 {
+			items, most = append(items, int32(len(items))), append(most, float64(n))
+			f.Need = append(f.Need, packing.ScaleNeed(l.View.Class.Need, p.Units)...)
+			f.Group = append(f.Group, -1)
+			f.Value = append(f.Value, l.Value)
+		}
+	}
+	return s.a.OfferCost(o) / max(1e-12, f.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{}))
+}
+
+// bestScores is the few that have the lowest scores, the first among equals.
+type bestScores struct {
+	index []int32
+	score []float64
+}
+
+func (s *bestScores) isFull(most int) bool { return len(s.index) == most }
+
+func (s *bestScores) addScore(index int32, score float64, most int) {
+	at := len(s.index)
+	for at > 0 && score < s.score[at-1] {
+		at--
+	}
+	if at >= most {
+		return
+	}
+	if len(s.index) == most {
+		s.index, s.score = s.index[:most-1], s.score[:most-1]
+	}
+	s.index, s.score = slices.Insert(s.index, at, index), slices.Insert(s.score, at, score)
+}

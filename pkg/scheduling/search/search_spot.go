@@ -1,0 +1,37 @@
+package search
+
+import (
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/packing"
+)
+
+const ()
+
+// capacityTypePrice is what the new nodes of a capacity type cost.
+func capacityTypePrice(a *packing.Solution, capacityType string) float64 {
+	sum := 0.0
+	for _, b := range a.Bins {
+		if b.Offer != nil && b.Offer.CapacityType == capacityType {
+			sum += b.Offer.Price
+		}
+	}
+	return sum
+}
+
+// diversifySpot is the solution again with less in one pool of capacity, where it has more than that pool's share in
+// it: with other types, which may be cheaper than the same type elsewhere. What comes out must place as many pods, and
+// as many of them on spot; else diversifyLaunches finds other zones and types for the nodes that there are.
+func diversifySpot(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
+	use := a.SpotUse()
+	if !use.AnyExceedsShare() {
+		return a
+	}
+	st.Guide, st.Caps, st.SpotCeiling = a.Strategy.Guide, a.Strategy.Caps, use.MostInPool()
+	again := w.Pack(st.Strategy)
+	again.Used.SpotCeiling = 0
+	if again.Waiting() > a.Waiting() ||
+		capacityTypePrice(again, instancetypes.OnDemand) > capacityTypePrice(a, instancetypes.OnDemand) {
+		return a
+	}
+	return again
+}

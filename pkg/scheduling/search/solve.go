@@ -1,0 +1,192 @@
+package search
+
+import (
+	"cmp"
+	"math"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/prices"
+	"joiner.sh/pkg/scheduling/report"
+)
+
+// This file is the whole search, from the top: which strategies are tried, what each does again, and what is kept.
+
+const (
+	// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
+	// better.
+	fewNodes = 120
+	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
+	smallGap = 0.0005
+	// ceilingGap is the same of a plan that was as near as that until less of one pool of spot capacity made it dearer.
+	ceilingGap = 0.005
+	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
+	// any instance.
+	scarceNodeUSD = 1000
+)
+
+// pricedStrategy is a strategy with the pricing that it packs by and that proves how good its solutions are.
+type pricedStrategy struct {
+	packing.Strategy
+	pricing *prices.Pricing
+}
+
+// pricedBy is the strategy with another pricing.
+func (st pricedStrategy) pricedBy(px *prices.Pricing) pricedStrategy {
+	st.Prices, st.pricing = px, px
+	return st
+}
+
+// SolveProblem tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
+func SolveProblem(w *packing.Problem) plan.Plan {
+	best, st := placeMostPods(w)
+	px := st.pricing
+	fills := &hostFillSearch{w: w, prices: px}
+	if work := fills.workFor(best); work > 0 {
+		best, px = fills.findCheaper(best, st, work)
+	} else {
+		best, _ = improvePlan(w, best, st, math.MaxInt)
+	}
+	pw := &report.PlanWriter{Solution: best}
+	out := plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(),
+		Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches()}
+	out.LowerBoundUSD = px.LowerBound(best)
+	out.Existing = pw.ExistingPlacements()
+	out.Unplaced = append(out.Unplaced, report.Explainer{Solution: best}.ExplainUnplaced()...)
+	slices.SortFunc(out.Unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
+	return out
+}
+
+// placeMostPods is the solution that places most pods, for the least of several ways to do so before anything is packed
+// anew, and the strategy to go on with.
+func placeMostPods(w *packing.Problem) (*packing.Solution, pricedStrategy) {
+	st := plainStrategy(w, prices.NewPricing(w))
+	best := withinLimits(w, packByPrices(w, st), st)
+	if best.IsShort() && w.Classes.DistinctPriorities() > 1 {
+		st.ByPriority = true
+		best = withinLimits(w, packByPrices(w, st), st)
+	}
+	best = withLeftFirst(w, best, st)
+	return withHostsByPrices(w, best, st)
+}
+
+// plainStrategy is what is tried first: all pods at once, by their prices.
+func plainStrategy(w *packing.Problem, px *prices.Pricing) pricedStrategy {
+	st := packing.Strategy{NodeCost: cmp.Or(w.S.Rules.PerNodeOverheadUSD, defaultNodeCost)}
+	return pricedStrategy{Strategy: st}.pricedBy(px)
+}
+
+// packByPrices packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price
+// of each pod's share of a node too. The second has to place as many pods for less.
+func packByPrices(w *packing.Problem, st pricedStrategy) *packing.Solution {
+	st.Guide = packing.ByShadowPrice
+	first := w.Pack(st.Strategy)
+	if first.Used.Opened == 0 || first.Used.Opened > fewNodes || st.pricing.IsNearBound(first, smallGap) {
+		return first
+	}
+	st.Guide = packing.ByCostShare
+	if second := w.Pack(st.Strategy); second.PlacesMoreOrCostsLess(first) {
+		return second
+	}
+	return first
+}
+
+// withHostsByPrices is the solution, or another that gives the room there is to the pods that would cost most elsewhere
+// and places as many pods for less, with the strategy to go on with. There is no room to give where nothing was placed
+// on hosts, and nothing to save where no node is new.
+func withHostsByPrices(w *packing.Problem, best *packing.Solution, st pricedStrategy) (*packing.Solution,
+	pricedStrategy) {
+	if best.Used.Opened == 0 || w.S.Rules.PackingIterations == cluster.NoIterations ||
+		!slices.ContainsFunc(best.Bins, (*capacity.Bin).HasGuests) {
+		return best, st
+	}
+	st = st.pricedBy(st.pricing.BesideHosts(best))
+	priced := st
+	priced.HostsByPrices = true
+	if a := packByPrices(w, priced); a.PlacesMoreOrCostsLess(best) {
+		return a, priced
+	}
+	return best, st
+}
+
+// withinLimits is the solution, or another with as few nodes as can be, where limits leave pods that fewer and larger
+// nodes have room for.
+func withinLimits(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
+	if !a.MayBeLimited() || a.Used.Opened == 0 || a.Used.Opened > fewNodes || !a.IsShort() {
+		return a
+	}
+	st.NodeCost = scarceNodeUSD
+	if b := packByPrices(w, st); b.LeavesFewer(a) {
+		b.Strategy.NodeCost = a.Strategy.NodeCost
+		return b
+	}
+	return a
+}
+
+// improve is the solution after all searches for something cheaper: other domains for pods that gather, less in one
+// pool of spot capacity, and all new nodes chosen together or, where that is not cheaper, a few at a time packed anew.
+// What remains of the work that the plan is worth then goes into the best of them, at most as much as is given. It
+// returns the work that searches took.
+func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy, most int) (*packing.Solution, int) {
+	a = improveDomains(w, a, st)
+	near := st.pricing.IsNearBound(a, smallGap)
+	if a = diversifySpot(w, a, st); near && st.pricing.IsNearBound(a, ceilingGap) {
+		return a, 0
+	}
+	b := newBudget(a, st.pricing)
+	b.left = min(b.left, most)
+	quick := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
+	if quick > 0 {
+		tellSearched(a)
+	}
+	first := a
+	a, other := packByLinearProgram(w, a, st, b)
+	if a == first {
+		b.used += improveByLocalSearch(a, st.pricing, searchLimit{steps: quick})
+	}
+	if w.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
+		return a, b.used
+	}
+	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left}
+	if other != nil && a.Used.Opened <= veryFewNodes { // with few nodes it is mere chance which of them ends cheaper
+		deep.work /= 2
+		b.used += improveByLocalSearch(other, st.pricing, deep)
+	}
+	b.used += improveByLocalSearch(a, st.pricing, deep)
+	if other != nil && other.TotalCost() < a.TotalCost()*(1-1e-9) {
+		return other, b.used
+	}
+	return a, b.used
+}
+
+// packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
+// worth. It returns the cheaper of the two solutions, and the other where that places as many pods.
+func packByLinearProgram(w *packing.Problem, best *packing.Solution, st pricedStrategy, b *workBudget) (cheaper,
+	other *packing.Solution) {
+	if best.Strategy.Guide == packing.ByLinearProgram || best.Used.Opened == 0 || st.pricing.Worth == nil ||
+		st.pricing.IsNearBound(best, smallGap) || !b.allowsFleet(best, st.pricing) {
+		return best, nil
+	}
+	st.Guide, st.Caps = packing.ByLinearProgram, best.Strategy.Caps
+	next := diversifySpot(w, w.Pack(st.Strategy), st)
+	if b.allowsSearch() {
+		steps := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
+		b.used += improveByLocalSearch(next, st.pricing, searchLimit{steps: steps})
+	}
+	if next.Waiting() != best.Waiting() {
+		return best, nil
+	}
+	if next.TotalCost() < best.TotalCost()*(1-1e-9) {
+		return next, best
+	}
+	return best, next
+}
+
+// Defaults of the rules about price.
+const (
+	defaultNodeCost = 0.0002
+)

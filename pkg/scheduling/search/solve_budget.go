@@ -1,0 +1,106 @@
+package search
+
+import (
+	"cmp"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/prices"
+)
+
+// Work is counted in what takes about a nanosecond of one core, by what is gone through, not by a clock: equal
+// snapshots get equal plans on every machine.
+const (
+	// millisecond of work.
+	millisecond = 1_000_000
+	// workPerNode is how much work each new node is worth, and each node that takes pods of the plan is a part of it.
+	workPerNode, partOfNode = 10 * millisecond, 4
+	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
+	workPerPod = 2 * millisecond
+	// leastSearchWork is how much has to be left for another search to begin.
+	leastSearchWork = 50 * millisecond
+	// workPerUSD is how much it is worth to save a USD per hour, as far as the bound lets hope: pods wait that much
+	// longer.
+	workPerUSD = 5000 * millisecond
+	// mostWork is how much a plan takes at most unless the settings leave less.
+	mostWork = 4000 * millisecond
+	// leastFleetWork is how much may go into choosing all nodes together even where little is to be saved.
+	leastFleetWork = 70 * millisecond
+	// unsearchedFleetWork is how much may go into that at most in a plan that nothing searches for: thousands of those
+	// are asked for.
+	unsearchedFleetWork = 10 * millisecond
+	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
+	// offers and by the third power of kinds of pods.
+	fleetPerFill, fleetPerPivot = 1500, 200
+)
+
+// workBudget is how much work may still go into a plan.
+type workBudget struct {
+	left  int
+	fleet int // beside it into choosing all nodes together
+	most  int // that may go into a plan whatever it is worth
+	used  int // that searches took
+}
+
+// newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
+// money is between it and the bound.
+func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
+	w, hosts := a.W, 0
+	for _, b := range a.Bins {
+		if b.HasGuests() {
+			hosts++
+		}
+	}
+	nodes := a.Used.Opened + hosts/partOfNode
+	stake := max(0, a.NewNodePrice()-px.LowerBound(a))
+	most := effort(w.S.Rules) * min(mostWork, cmp.Or(w.S.Rules.PackingMilliseconds*millisecond, mostWork))
+	pods := len(w.Classes.Waiting) - a.Waiting()
+	left := min(effort(w.S.Rules)*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
+	fleet := min(most, max(left, leastFleetWork))
+	if w.S.Rules.PackingIterations == cluster.NoIterations {
+		fleet = min(fleet, unsearchedFleetWork)
+	}
+	return &workBudget{left: left, fleet: fleet, most: most}
+}
+
+// effort is how many times the usual work may go into a plan.
+func effort(rules cluster.Settings) int { return max(1, rules.PackingEffort) }
+
+// allowsSearch reports whether enough is left for another search.
+func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
+
+// allowsFleet reports whether all nodes may be chosen together for about the pods that have new nodes in the solution,
+// and takes the work off if so.
+func (b *workBudget) allowsFleet(a *packing.Solution, px *prices.Pricing) bool {
+	p := a.Prices
+	if p == nil {
+		p = px.WorthOf(a)
+	}
+	kinds := kindsOnNewNodes(p, a)
+	work := fleetPerFill*kinds*p.OffersForSale() + fleetPerPivot*kinds*kinds*kinds
+	if work > b.fleet {
+		return false
+	}
+	b.left = min(b.left, b.most-work)
+	b.used += work
+	return true
+}
+
+// kindsOnNewNodes is of how many price classes and admissions the pods on new nodes of the solution are.
+func kindsOnNewNodes(p packing.PodPrices, a *packing.Solution) int {
+	type kind struct {
+		class int32
+		admit *podclass.Admission
+	}
+	kinds := map[kind]bool{}
+	for _, b := range a.Bins {
+		if b.Offer == nil {
+			continue
+		}
+		for _, l := range b.Load {
+			kinds[kind{p.ClassOf(l.Pod.Class, l.Pins), l.Admission}] = true
+		}
+	}
+	return len(kinds)
+}
