@@ -38,7 +38,7 @@ func TestManifestsThatSomebodyElseApplied(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(func() { c.install(t) })
+	defer c.install(t) // a clean-up has no context any more
 	role.Rules = role.Rules[:len(role.Rules)-1]
 	if _, err := c.RbacV1().ClusterRoles().Update(t.Context(), role, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
