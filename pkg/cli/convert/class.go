@@ -49,19 +49,28 @@ func (c *converter) convertTemplate(d manifest.Document) error {
 	return err
 }
 
-// convertClass converts an EC2NodeClass v1beta1: its fields are today's, but for the AMI family.
-func (c *converter) convertClass(d manifest.Document) error {
-	var old struct {
+// decodeClass reads an EC2NodeClass whose fields are today's.
+func (c *converter) decodeClass(d manifest.Document) (*awsv1.EC2NodeClass, error) {
+	var read struct {
 		metav1.TypeMeta   `json:",inline"`
 		metav1.ObjectMeta `json:"metadata"`
 		Spec              awsv1.EC2NodeClassSpec `json:"spec"`
 		Status            any                    `json:"status"`
 	}
-	if err := c.decodeOld(d, &old); err != nil {
+	if err := c.decodeOld(d, &read); err != nil {
+		return nil, err
+	}
+	class := newClass(read.ObjectMeta)
+	class.Spec = read.Spec
+	return class, nil
+}
+
+// convertClass converts an EC2NodeClass v1beta1: its fields are today's, but for the AMI family.
+func (c *converter) convertClass(d manifest.Document) error {
+	class, err := c.decodeClass(d)
+	if err != nil {
 		return err
 	}
-	class := newClass(old.ObjectMeta)
-	class.Spec = old.Spec
 	if err := c.convertImages(d, "spec", class, true); err != nil {
 		return err
 	}

@@ -6,7 +6,6 @@ import (
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/workload/manifest"
 )
@@ -85,17 +84,10 @@ func (c *converter) keepAnnotatedKubelet(d manifest.Document, p *api.NodePool) e
 
 // takeClass takes an EC2NodeClass v1 as one that a kubelet block may move into.
 func (c *converter) takeClass(d manifest.Document) error {
-	var today struct {
-		metav1.TypeMeta   `json:",inline"`
-		metav1.ObjectMeta `json:"metadata"`
-		Spec              awsv1.EC2NodeClassSpec `json:"spec"`
-		Status            any                    `json:"status"`
-	}
-	if err := c.decodeOld(d, &today); err != nil {
+	class, err := c.decodeClass(d)
+	if err != nil {
 		return err
 	}
-	class := newClass(today.ObjectMeta)
-	class.Spec = today.Spec
 	c.objects = append(c.objects, Object{Class: class, from: d})
 	return nil
 }
