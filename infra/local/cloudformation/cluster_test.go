@@ -2,8 +2,8 @@ package cloudformation_test
 
 import (
 	"bytes"
+	"crypto/tls"
 	"encoding/json"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"net/http"
@@ -15,12 +15,15 @@ import (
 	"time"
 
 	authentication "k8s.io/api/authentication/v1"
+
+	"joiner.sh/infra/local/loopback"
 )
 
 // apiServer keeps objects by the path under which they are served. It knows callers by their tokens, as EKS does, and
 // leaves undone what a controller would have to do.
 type apiServer struct {
 	server *httptest.Server
+	ca     []byte                      // PEM
 	review string                      // URL that says whose a token is
 	reach  func(principal string) bool // whether there is a way from the caller's network
 
@@ -32,13 +35,16 @@ type apiServer struct {
 func newAPIServer(t *testing.T, review string, reach func(string) bool) *apiServer {
 	t.Helper()
 	s := &apiServer{review: review, reach: reach, objects: map[string]map[string]any{}}
-	s.server = httptest.NewTLSServer(http.HandlerFunc(s.serve))
+	certificate, ca, err := loopback.NewCertificate()
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.ca = ca
+	s.server = httptest.NewUnstartedServer(http.HandlerFunc(s.serve))
+	s.server.TLS = &tls.Config{MinVersion: tls.VersionTLS12, Certificates: []tls.Certificate{certificate}}
+	s.server.StartTLS()
 	t.Cleanup(s.server.Close)
 	return s
-}
-
-func (s *apiServer) ca() []byte {
-	return pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: s.server.Certificate().Raw})
 }
 
 // serve answers one request.

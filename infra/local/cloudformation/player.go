@@ -202,9 +202,16 @@ func errorsOf(lines []string) (errs []error) {
 // stops with the first failure if asked to.
 func (q *play) inOrder(ids []string, before func(string) []string, stop bool, do func(string) error) bool {
 	waiting, done, well := slices.Sorted(slices.Values(ids)), map[string]bool{}, true
+	first := map[string][]string{} // of those that take part
+	for _, id := range ids {
+		first[id] = before(id)
+	}
+	for id, all := range first {
+		first[id] = slices.DeleteFunc(slices.Clone(all), func(b string) bool { return !slices.Contains(ids, b) })
+	}
 	for {
 		ready := slices.DeleteFunc(slices.Clone(waiting), func(id string) bool {
-			return slices.ContainsFunc(before(id), func(b string) bool { return slices.Contains(ids, b) && !done[b] })
+			return slices.ContainsFunc(first[id], func(b string) bool { return !done[b] })
 		})
 		if len(ready) == 0 {
 			return well

@@ -138,7 +138,7 @@ func TestVersionsFollowWhatFunctionsAreGiven(t *testing.T) {
 		{"functionMemory", func() {}, memory},
 		{"alarms", func() {}, memory},
 		{"interruptionConcurrency", func() {}, nil},
-		{"deployment", func() { w.cloud.SetCluster(w.api.server.URL, w.api.ca(), "10.101.0.0/16") }, all},
+		{"deployment", func() { w.cloud.SetCluster(w.api.server.URL, w.api.ca, "10.101.0.0/16") }, all},
 		{"environment", func() {}, all},
 	} {
 		c.change()

@@ -76,7 +76,7 @@ func newWorld(t *testing.T, seed uint64) *world {
 	w.cloud, _ = cloudtest.Start(t, awsemulator.Options{Reach: w.reaches, Authorize: w.authorize, Invoke: w.invoke})
 	awsemulator.NameNetwork(w.cloud, "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1")
 	w.api = newAPIServer(t, w.cloud.URL()+"/authenticate", w.reachesCluster)
-	w.cloud.SetCluster(w.api.server.URL, w.api.ca(), "10.100.0.0/16")
+	w.cloud.SetCluster(w.api.server.URL, w.api.ca, "10.100.0.0/16")
 	w.account = &cloudformation.Emulated{Cloud: w.cloud, Ask: w.ask}
 	w.player = &cloudformation.Player{Account: w, Seed: seed}
 	return w

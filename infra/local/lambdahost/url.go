@@ -2,18 +2,12 @@ package lambdahost
 
 import (
 	"context"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
-	"crypto/x509"
 	"encoding/base64"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"fmt"
 	"io"
-	"math/big"
 	"mime"
 	"net"
 	"net/http"
@@ -23,6 +17,7 @@ import (
 	"time"
 
 	"joiner.sh/infra/local/lambdahost/assembly"
+	"joiner.sh/infra/local/loopback"
 )
 
 // callsPerSecond is how many calls of a function's URL Lambda takes in a second for each reserved concurrent
@@ -47,10 +42,11 @@ func (h *Host) openDoors() error {
 			continue
 		}
 		d := &door{fn: f}
-		certificate, err := d.makeCertificate()
+		certificate, ca, err := loopback.NewCertificate()
 		if err != nil {
 			return fmt.Errorf("function %s: %w", f.Name, err)
 		}
+		d.ca = ca
 		listener, err := net.Listen("tcp", "127.0.0.1:0")
 		if err != nil {
 			return fmt.Errorf("listen for the URL of %s: %w", f.Name, err)
@@ -73,26 +69,6 @@ func (h *Host) URL(name string) (url string, ca []byte) {
 		}
 	}
 	return "", nil
-}
-
-// makeCertificate makes a certificate for loopback that is its own authority.
-func (d *door) makeCertificate() (tls.Certificate, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("make key: %w", err)
-	}
-	template := &x509.Certificate{SerialNumber: big.NewInt(time.Now().UnixNano()),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)},
-		NotBefore:   time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 1), BasicConstraintsValid: true,
-		IsCA:        true,
-		KeyUsage:    x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign,
-		ExtKeyUsage: []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}}
-	der, err := x509.CreateCertificate(rand.Reader, template, template, &key.PublicKey, key)
-	if err != nil {
-		return tls.Certificate{}, fmt.Errorf("sign certificate: %w", err)
-	}
-	d.ca = pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der})
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key}, nil
 }
 
 // admitsAnybody weighs the function's policy: anybody must be allowed the URL, and the invocation by it.

@@ -2,18 +2,12 @@ package main
 
 import (
 	"cmp"
-	"crypto/ecdsa"
-	"crypto/elliptic"
-	"crypto/rand"
 	"crypto/tls"
 	"crypto/x509"
-	"crypto/x509/pkix"
-	"encoding/pem"
 	"fmt"
 	"io"
 	"log"
 	"maps"
-	"math/big"
 	"net"
 	"net/http"
 	"net/http/httputil"
@@ -26,6 +20,7 @@ import (
 	"k8s.io/apiserver/pkg/endpoints/request"
 
 	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/infra/local/loopback"
 )
 
 // traffic is requests and the bytes of their answers as they are on the wire, by verb and kind.
@@ -53,7 +48,7 @@ func (m *meter) startProxy(p *client.Plane) (server string, ca []byte, err error
 	}
 	trusted := x509.NewCertPool()
 	trusted.AppendCertsFromPEM(p.CA())
-	cert, ca, err := loopbackCertificate()
+	cert, ca, err := loopback.NewCertificate()
 	if err != nil {
 		return "", nil, err
 	}
@@ -138,22 +133,4 @@ func (c *counted) Read(b []byte) (int, error) {
 	n, err := c.ReadCloser.Read(b)
 	c.add(n)
 	return n, err
-}
-
-// loopbackCertificate makes a certificate for 127.0.0.1 that is its own authority.
-func loopbackCertificate() (tls.Certificate, []byte, error) {
-	key, err := ecdsa.GenerateKey(elliptic.P256(), rand.Reader)
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("make a key: %w", err)
-	}
-	about := &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "meter"},
-		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().AddDate(0, 0, 7),
-		IPAddresses: []net.IP{net.IPv4(127, 0, 0, 1)}, IsCA: true, BasicConstraintsValid: true,
-		KeyUsage: x509.KeyUsageDigitalSignature | x509.KeyUsageCertSign}
-	der, err := x509.CreateCertificate(rand.Reader, about, about, key.Public(), key)
-	if err != nil {
-		return tls.Certificate{}, nil, fmt.Errorf("make a certificate: %w", err)
-	}
-	return tls.Certificate{Certificate: [][]byte{der}, PrivateKey: key},
-		pem.EncodeToMemory(&pem.Block{Type: "CERTIFICATE", Bytes: der}), nil
 }
