@@ -2,7 +2,6 @@ package joiner_test
 
 import (
 	"encoding/json"
-	"io"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -10,8 +9,8 @@ import (
 	"testing"
 
 	"golang.org/x/mod/module"
-	"golang.org/x/mod/zip"
 
+	"joiner.sh/infra/archive/moduleproxy"
 	"joiner.sh/pkg/model/version"
 )
 
@@ -56,29 +55,13 @@ func TestAnotherModuleSynthesizes(t *testing.T) {
 // downloadModule has the go command download the module from a proxy, and returns the folder of what came.
 func downloadModule(t *testing.T, root string) string {
 	t.Helper()
-	m := module.Version{Path: modulePath, Version: "v" + version.Number}
-	at := filepath.Join(t.TempDir(), m.Path, "@v")
-	if err := os.MkdirAll(at, 0o700); err != nil {
+	m, proxy := module.Version{Path: modulePath, Version: "v" + version.Number}, t.TempDir()
+	if err := moduleproxy.Write(proxy, m, root); err != nil {
 		t.Fatal(err)
-	}
-	f, err := os.Create(filepath.Join(at, m.Version+".zip"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer f.Close()
-	if err := zip.Create(f, m, sourceFiles(t, root)); err != nil {
-		t.Fatal(err)
-	}
-	for name, text := range map[string]string{
-		".mod": read(t, filepath.Join(root, "go.mod")), ".info": `{"Version":"` + m.Version + `"}`,
-	} {
-		if err := os.WriteFile(filepath.Join(at, m.Version+name), []byte(text), 0o600); err != nil {
-			t.Fatal(err)
-		}
 	}
 	get := exec.CommandContext(t.Context(), "go", "mod", "download", "-json", m.String())
 	get.Dir = t.TempDir()
-	get.Env = append(os.Environ(), "GOPROXY=file://"+filepath.Dir(filepath.Dir(at)), "GOSUMDB=off", "GOFLAGS=-modcacherw",
+	get.Env = append(os.Environ(), "GOPROXY=file://"+proxy, "GOSUMDB=off", "GOFLAGS=-modcacherw",
 		"GOWORK=off", "GOMODCACHE="+t.TempDir())
 	said, err := get.Output()
 	var got struct{ Dir, Error string }
@@ -86,35 +69,6 @@ func downloadModule(t *testing.T, root string) string {
 		t.Fatalf("go mod download %s: %v %v\n%s", m, err, wrong, said)
 	}
 	return got.Dir
-}
-
-// sourceFiles are the files of the repository, as its host would give them to a proxy.
-func sourceFiles(t *testing.T, root string) (files []zip.File) {
-	t.Helper()
-	list := exec.CommandContext(t.Context(), "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
-	list.Dir = root
-	names, err := list.Output()
-	if err != nil {
-		t.Fatalf("list the files of the repository: %v", err)
-	}
-	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
-		if f := (sourceFile{root, name}); f.exists() {
-			files = append(files, f)
-		}
-	}
-	return files
-}
-
-// sourceFile is one file below root.
-type sourceFile struct{ root, name string }
-
-func (f sourceFile) Path() string                 { return f.name }
-func (f sourceFile) Lstat() (os.FileInfo, error)  { return os.Lstat(filepath.Join(f.root, f.name)) }
-func (f sourceFile) Open() (io.ReadCloser, error) { return os.Open(filepath.Join(f.root, f.name)) }
-
-func (f sourceFile) exists() bool {
-	_, err := f.Lstat()
-	return err == nil
 }
 
 func read(t *testing.T, name string) string {

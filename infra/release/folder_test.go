@@ -21,6 +21,7 @@ import (
 	"golang.org/x/mod/zip"
 
 	"joiner.sh/infra/archive"
+	"joiner.sh/infra/archive/moduleproxy"
 	"joiner.sh/pkg/model/version"
 )
 
@@ -206,10 +207,10 @@ func TestFoldersAreTheSameByteForByte(t *testing.T) {
 // The go command takes the module from the release's own proxy, and asks nobody else for it.
 func TestTheModuleComesFromFiles(t *testing.T) {
 	proxy := filepath.Join(t.TempDir(), proxyFolder)
-	if err := repository(t).writeModule(proxy); err != nil {
+	m := gomodule.Version{Path: "joiner.sh", Version: "v" + version.Number}
+	if err := moduleproxy.Write(proxy, m, repository(t).folder); err != nil {
 		t.Fatal(err)
 	}
-	m := gomodule.Version{Path: "joiner.sh", Version: "v" + version.Number}
 	if checked, err := zip.CheckZip(m, filepath.Join(proxy, "joiner.sh", "@v", m.Version+".zip")); err != nil || len(checked.Valid) < 100 {
 		t.Errorf("%d files, %v", len(checked.Valid), err)
 	}

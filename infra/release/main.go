@@ -14,8 +14,15 @@ import (
 	"path/filepath"
 	"strings"
 
+	gomodule "golang.org/x/mod/module"
+
 	"joiner.sh/infra/archive"
+	"joiner.sh/infra/archive/moduleproxy"
+	"joiner.sh/pkg/model/version"
 )
+
+// proxyFolder is a module proxy of files that has this version of the module alone.
+const proxyFolder = "goproxy"
 
 // options are the flags of the command.
 type options struct {
@@ -81,7 +88,9 @@ func (s source) buildRelease(o options) error {
 			return fmt.Errorf("write %s: %w", name, err)
 		}
 	}
-	if err := s.writeModule(filepath.Join(o.out, proxyFolder)); err != nil {
+	// Nobody then needs to ask the domain in the module's path.
+	m := gomodule.Version{Path: s.module, Version: "v" + version.Number}
+	if err := moduleproxy.Write(filepath.Join(o.out, proxyFolder), m, s.folder); err != nil {
 		return err
 	}
 	if err := s.buildPlatforms(o, texts, bom); err != nil {

@@ -15,6 +15,7 @@ import (
 	"github.com/aws/jsii-runtime-go"
 
 	"joiner.sh/events"
+	"joiner.sh/pkg/model/version"
 	"joiner.sh/pkg/settings"
 )
 
@@ -158,7 +159,7 @@ func (s *joiner) addFunction(f function) error {
 	role, entry := s.addRole(made, *logs.LogGroupArn())
 	props := &awslambda.FunctionProps{
 		FunctionName: &name,
-		Description:  jsii.String("Joiner " + f.name + ": " + f.doc),
+		Description:  jsii.String(version.Describe(f.name + ": " + f.doc)),
 		Runtime:      awslambda.Runtime_PROVIDED_AL2023(),
 		Architecture: s.props.architecture(),
 		Handler:      jsii.String("bootstrap"),

@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
@@ -19,11 +20,13 @@ import (
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/model/version"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/settings"
 )
 
 const (
+	lambdaTime    = "2006-01-02T15:04:05.999-0700"
 	mostEntries   = 500 // access entries that are looked at
 	mostInstances = 100 // pages of instances
 	spotRoleName  = "AWSServiceRoleForEC2Spot"
@@ -144,8 +147,10 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 			return doctor.Functions{Unknown: err.Error()}
 		}
 		f := doctor.Function{Name: name, Found: true, State: string(got.State), Reason: aws.ToString(got.StateReason),
-			Memory: int(aws.ToInt32(got.MemorySize)),
-			InVPC:  got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != ""}
+			Memory:  int(aws.ToInt32(got.MemorySize)),
+			InVPC:   got.VpcConfig != nil && aws.ToString(got.VpcConfig.VpcId) != "",
+			Version: version.InDescription(aws.ToString(got.Description))}
+		f.Changed, _ = time.Parse(lambdaTime, aws.ToString(got.LastModified)) // zero where it says nothing
 		if got.Environment != nil {
 			set := got.Environment.Variables
 			f.Mode = set["MODE"]

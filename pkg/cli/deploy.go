@@ -6,8 +6,8 @@ import (
 	"errors"
 	"fmt"
 	"io"
-	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -33,8 +33,8 @@ clone. The settings are those of cdk.json in the release, and of a file of yours
   {"clusterName": "prod", "mode": "observe"}
 
 It checks that each file is the one of the release, and that the settings make a template, before it changes anything. Then it runs, and
-prints, npx aws-cdk@2 bootstrap where account and region lack it, and npx aws-cdk@2 deploy. What stands after -- is handed to
-cdk deploy. diff and destroy of the CDK work in the folder too.`
+prints, npx aws-cdk@2 bootstrap where account and region lack it, and npx aws-cdk@2 deploy, of the template, which it leaves in cdk.out of
+the release. What stands after -- is handed to cdk deploy. npx aws-cdk@2 destroy --app cdk.out deletes the stack.`
 
 func deployCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 	var f deployFlags
@@ -73,16 +73,12 @@ func (f deployFlags) runDeploy(ctx context.Context, sc terminalOutput, in io.Rea
 	if _, err := exec.LookPath("npx"); err != nil {
 		return &inputError{errors.New("the program npx is not on the PATH: install Node.js 20 or newer with npm")}
 	}
-	scratch, err := os.MkdirTemp("", "joiner-deploy-")
-	if err != nil {
-		return err
+	for _, word := range f.more {
+		if word == "-c" || strings.HasPrefix(word, "--context") {
+			return &inputError{fmt.Errorf("%s comes too late: the template is made of cdk.json and --settings; write the setting there", word)}
+		}
 	}
-	defer os.RemoveAll(scratch)
-	var stacks []release.Stack
-	err = sc.withProgress("check the settings", func() (err error) {
-		stacks, err = folder.synthesize(ctx, f.releaseFlags, scratch)
-		return err
-	})
+	stacks, err := folder.synthesize(ctx, sc, f.releaseFlags, filepath.Join(folder.path, assemblyFolder))
 	if err != nil {
 		return err
 	}
@@ -91,43 +87,19 @@ func (f deployFlags) runDeploy(ctx context.Context, sc terminalOutput, in io.Rea
 	if err := d.prepareAccounts(ctx, stacks); err != nil {
 		return err
 	}
-	words, err := d.deployWords(len(stacks))
-	if err != nil {
-		return err
-	}
-	return d.runCDK(ctx, words...)
+	return d.runCDK(ctx, d.deployWords(len(stacks))...)
 }
 
 // deployWords are the words after npx aws-cdk@2 that deploy so many stacks.
-func (d deployment) deployWords(stacks int) ([]string, error) {
-	words := []string{"deploy"}
+func (d deployment) deployWords(stacks int) []string {
+	words := []string{"deploy", "--app", assemblyFolder}
 	if stacks > 1 {
 		words = append(words, "--all")
 	}
-	choice, err := d.choiceWords()
-	if err != nil {
-		return nil, err
-	}
-	words = append(words, choice...)
 	if d.flags.yes {
 		words = append(words, "--require-approval", "never")
 	}
-	return append(words, d.flags.more...), nil
-}
-
-// choiceWords say to the CDK which cluster is meant, and with which settings. Every command of it runs the app.
-func (d deployment) choiceWords() (words []string, err error) {
-	if d.flags.cluster != "" {
-		words = append(words, "-c", "clusterName="+d.flags.cluster)
-	}
-	if d.flags.settings != "" {
-		file, err := absoluteFile(d.flags.settings)
-		if err != nil {
-			return nil, err
-		}
-		words = append(words, "--app", quoteWords(d.folder.appWords(file)))
-	}
-	return words, nil
+	return append(words, d.flags.more...)
 }
 
 // runCDK prints a command and runs it in the folder. What it writes goes to the messages: it is no result.
@@ -189,22 +161,13 @@ func (d deployment) prepareAccounts(ctx context.Context, stacks []release.Stack)
 		done[place] = true
 		lacks, err := lacksBootstrap(ctx, at, s)
 		if err == nil && lacks {
-			err = d.bootstrap(ctx, place)
+			err = d.runCDK(ctx, "bootstrap", place, "--app", assemblyFolder)
 		}
 		if err != nil {
 			return err
 		}
 	}
 	return nil
-}
-
-// bootstrap makes what the CDK needs in an account and region.
-func (d deployment) bootstrap(ctx context.Context, place string) error {
-	choice, err := d.choiceWords()
-	if err != nil {
-		return err
-	}
-	return d.runCDK(ctx, append([]string{"bootstrap", place}, choice...)...)
 }
 
 // lacksBootstrap reports whether the account and region of a stack have nothing of the CDK yet.

@@ -20,7 +20,7 @@ import (
 const fakeApp = `#!/bin/sh
 case "$CDK_CONTEXT_JSON $(cat "$4" 2>/dev/null)" in *wrong*) echo "context key wrong: there is no such setting" >&2; exit 1;; esac
 echo "$CDK_CONTEXT_JSON" >context.json
-cd "$CDK_OUTDIR"
+mkdir -p "$CDK_OUTDIR" && cd "$CDK_OUTDIR"
 cp "$OLDPWD/functions/arm64/provision.zip" asset.h1.zip
 cat >manifest.json <<'X'
 {"artifacts": {"joiner-prod": {"type": "aws:cloudformation:stack", "environment": "aws://unknown-account/unknown-region", "properties":
@@ -139,7 +139,7 @@ func (w *releaseWorld) commands(t *testing.T) []string {
 func TestDeployBootstrapsOnceAndDeploys(t *testing.T) {
 	w := newReleaseWorld(t, "")
 	code, out, said := run("deploy", "--folder", w.folder, "--cluster", "prod")
-	want := []string{"aws-cdk@2 bootstrap aws://111122223333/eu-west-1 -c clusterName=prod", "aws-cdk@2 deploy -c clusterName=prod"}
+	want := []string{"aws-cdk@2 bootstrap aws://111122223333/eu-west-1 --app cdk.out", "aws-cdk@2 deploy --app cdk.out"}
 	if d := cmp.Diff(want, w.commands(t)); d != "" || code != 0 || out != "" {
 		t.Errorf("exit %d, %s%s (-want +got):\n%s", code, out, said, d)
 	}
@@ -159,7 +159,7 @@ func TestDeployBootstrapsOnceAndDeploys(t *testing.T) {
 		t.Fatal(err)
 	}
 	code, _, said = run("deploy", "--folder", w.folder, "--settings", settings, "--yes")
-	if got := w.commands(t)[2:]; code != 0 || len(got) != 1 || got[0] != "aws-cdk@2 deploy --app ./joiner-cdk -functions functions -settings '"+settings+"' --require-approval never" ||
+	if got := w.commands(t)[2:]; code != 0 || len(got) != 1 || got[0] != "aws-cdk@2 deploy --app cdk.out --require-approval never" ||
 		!strings.Contains(said, "stack joiner-prod is of version 0.9.0 and becomes ") {
 		t.Errorf("exit %d, ran %q, said %s", code, got, said)
 	}
@@ -169,7 +169,7 @@ func TestDeployBootstrapsOnceAndDeploys(t *testing.T) {
 func TestDeployOfSeveralClusters(t *testing.T) {
 	w := newReleaseWorld(t, anotherStack)
 	code, _, said := run("deploy", "--folder", w.folder)
-	if d := cmp.Diff([]string{"aws-cdk@2 bootstrap aws://111122223333/eu-west-1", "aws-cdk@2 deploy --all"}, w.commands(t)); d != "" || code != 0 ||
+	if d := cmp.Diff([]string{"aws-cdk@2 bootstrap aws://111122223333/eu-west-1 --app cdk.out", "aws-cdk@2 deploy --app cdk.out --all"}, w.commands(t)); d != "" || code != 0 ||
 		!strings.Contains(said, "run npx aws-cdk@2 bootstrap aws://999900001111/eu-west-1 there") {
 		t.Errorf("exit %d, %s (-want +got):\n%s", code, said, d)
 	}
@@ -201,6 +201,7 @@ func TestDeployRefuses(t *testing.T) {
 		}, nil, "read settings of "},
 		{"no file of settings", nil, []string{"--settings", "none.json"}, "read settings: stat none.json"},
 		{"a word too much", nil, []string{"prod"}, "name the cluster with --cluster"},
+		{"a setting for the CDK alone", nil, []string{"--", "-c", "mode=observe"}, "-c comes too late"},
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {

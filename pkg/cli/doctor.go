@@ -43,7 +43,7 @@ service-linked role, quotas, DRA drivers, pods without requests. Nothing is chan
 With --cluster the AWS account is asked too, with the credentials of the environment. What could not be looked at is said to be unknown.
 
 With --before-deploy only what the stack's own preflight asks is asked, of AWS alone: whether a deployment with the settings of cdk.json, as
-make synth wrote them, would get through. Everything that is wrong is said at once.
+npx aws-cdk@2 synth wrote them, would get through. Everything that is wrong is said at once.
 
 With --record DIR what AWS answers is kept in DIR, one file a call, to be sent with a report: account numbers, public addresses, certificates,
 names of users, and values of tags and of environment variables are replaced. Look through the files before you send them.
@@ -55,7 +55,7 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the cluster and the AWS account for problems and suggest fixes", Long: doctorHelp,
 		Args:    noArgs("see --help"),
-		Example: "  joiner doctor\n  joiner doctor --cluster prod --all\n  make synth && joiner doctor --cluster prod --before-deploy",
+		Example: "  joiner doctor\n  joiner doctor --cluster prod --all\n  npx aws-cdk@2 synth --quiet && joiner doctor --cluster prod --before-deploy",
 		RunE: func(cmd *cobra.Command, _ []string) (err error) {
 			if f.cluster == "" && (f.beforeDeploy || f.folder != "") {
 				return &inputError{errors.New("--before-deploy and --record ask AWS: name the cluster with --cluster")}
@@ -73,7 +73,7 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 	cmd.Flags().StringVar(&f.prefix, "name-prefix", "", "the setting namePrefix that the stack is deployed with")
 	cmd.Flags().BoolVar(&f.all, "all", false, "also show what is fine")
 	cmd.Flags().BoolVar(&f.beforeDeploy, "before-deploy", false, "check what the preflight of a deployment checks")
-	cmd.Flags().StringVar(&f.template, "template", "cdk.out", "template of the stack, or the folder that make synth wrote it to")
+	cmd.Flags().StringVar(&f.template, "template", "cdk.out", "template of the stack, or the folder that the CDK wrote it to")
 	cmd.Flags().StringVar(&f.folder, "record", "", "keep what AWS answers in this folder, redacted")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd

@@ -122,7 +122,7 @@ func readPreflightProperties(path, cluster string) (map[string]any, settings.Rem
 			}
 		}
 	}
-	return nil, none, fmt.Errorf("there is no template for cluster %s in %s: run make synth, which writes what cdk.json says", cluster, path)
+	return nil, none, fmt.Errorf("there is no template for cluster %s in %s: run npx aws-cdk@2 synth --quiet, which writes what cdk.json says", cluster, path)
 }
 
 // awsConfig is how AWS is asked; with --record what it answers is kept.

@@ -23,6 +23,8 @@ const (
 	appProgram    = "joiner-cdk" // of a release folder
 	functionsHere = "functions"
 	cdkFile       = "cdk.json"
+	// assemblyFolder is where the CDK's command line writes to as well.
+	assemblyFolder = "cdk.out"
 )
 
 // releaseFlags say which release is meant and with which settings.
@@ -132,7 +134,7 @@ func (r releaseFolder) contextOf(cluster string) (map[string]any, error) {
 
 // synthesize runs the CDK app, without the CDK's command line, into a folder, and returns the stacks. What is wrong with
 // the settings is the error, in the app's own words.
-func (r releaseFolder) synthesize(ctx context.Context, f releaseFlags, into string) ([]release.Stack, error) {
+func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f releaseFlags, into string) ([]release.Stack, error) {
 	if _, err := exec.LookPath("node"); err != nil {
 		return nil, &inputError{errors.New("the program node is not on the PATH, and the CDK needs it: install Node.js 20 or newer")}
 	}
@@ -154,8 +156,13 @@ func (r releaseFolder) synthesize(ctx context.Context, f releaseFlags, into stri
 	app.Env = append(app.Environ(), "CDK_OUTDIR="+into, "CDK_CONTEXT_JSON="+string(text))
 	var said bytes.Buffer
 	app.Stdout, app.Stderr = &said, &said
-	if err := app.Run(); err != nil {
+	if err := sc.withProgress("make the template", app.Run); err != nil {
 		return nil, &inputError{fmt.Errorf("make the template: %w: %s", err, bytes.TrimSpace(said.Bytes()))}
+	}
+	for line := range strings.Lines(said.String()) { // such as what endpoints cost
+		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "Runtime process exited abnormally") { // which is jsii's mistake
+			sc.writeMessage("%s", line)
+		}
 	}
 	manifest, err := os.ReadFile(filepath.Join(into, "manifest.json"))
 	if err != nil {

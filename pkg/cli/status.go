@@ -27,6 +27,7 @@ type statusFlags struct {
 	clusterTarget
 	output outputForm
 	html   string
+	stack  doctorFlags // whose functions are asked for; no cluster: none
 	watch  bool
 	every  time.Duration
 }
@@ -40,6 +41,8 @@ const (
 const statusHelp = `Show the nodes of a cluster by NodePool: type, phase, price, age, how much of cpu and memory pods request, and whether disruption may
 take them; and the pods that wait for a node, with what becomes of them. Prices are those of EC2, without discounts.
 
+--cluster names the version and the age of each function too, with the credentials of AWS.
+
 --watch shows it again and again until it is interrupted; on a terminal in place, as much as fits. --html FILE writes one page that needs nothing else.`
 
 func statusCommand(sc terminalOutput) *cobra.Command {
@@ -47,10 +50,12 @@ func statusCommand(sc terminalOutput) *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show nodes, their utilization and cost, and pending pods", Long: statusHelp,
 		Args:    noArgs("see --help"),
-		Example: "  joiner status\n  joiner status --watch\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
+		Example: "  joiner status\n  joiner status --watch\n  joiner status --cluster prod\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
 		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, sc) },
 	}
 	f.addFlags(cmd)
+	cmd.Flags().StringVar(&f.stack.cluster, "cluster", "", "name of the EKS cluster, to see its functions; without it AWS is not asked")
+	cmd.Flags().StringVar(&f.stack.prefix, "name-prefix", "", "the setting namePrefix that the stack is deployed with")
 	cmd.Flags().StringVar(&f.html, "html", "", "write an HTML page to this file instead of a table")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again")
 	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often with --watch, 1s to 1h")
@@ -70,8 +75,13 @@ func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
 		sc.frame = newFrame(withoutFilter(sc.out))
 		defer sc.frame.end()
 	}
+	functions, err := f.readFunctions(ctx)
+	if err != nil {
+		return err
+	}
 	for shown := false; ; shown = true {
 		v, err := f.readView(ctx, sc, l, shown)
+		v.Functions = functions
 		if err == nil {
 			err = f.showView(sc, l, v)
 		}
@@ -188,6 +198,9 @@ func statusTable(sc terminalOutput, v status.View) string {
 			b.WriteString(poolTable(sc, p) + "\n")
 		}
 		b.WriteString("\n")
+	}
+	if len(v.Functions) > 0 {
+		b.WriteString(functionTable(v.Functions) + "\n\n")
 	}
 	for _, line := range v.Rollouts {
 		b.WriteString(line + "\n")

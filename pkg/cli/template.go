@@ -82,11 +82,7 @@ func (f templateFlags) runTemplate(ctx context.Context, sc terminalOutput) error
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	var stacks []release.Stack
-	err = sc.withProgress("make the template", func() (err error) {
-		stacks, err = folder.synthesize(ctx, f.releaseFlags, scratch)
-		return err
-	})
+	stacks, err := folder.synthesize(ctx, sc, f.releaseFlags, scratch)
 	if err != nil {
 		return err
 	}

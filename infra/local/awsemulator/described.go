@@ -3,6 +3,7 @@ package awsemulator
 import (
 	"cmp"
 	"maps"
+	"time"
 
 	"joiner.sh/infra/local/awsemulator/wire"
 )
@@ -13,7 +14,9 @@ type DescribedFunction struct {
 	Name, Role  string // Role is an ARN
 	State       string // Active, Pending, Inactive or Failed; Active where none is given
 	Reason      string // of another state than Active
-	VPC         string // id, empty for a function outside of any
+	Description string
+	Changed     time.Time // when code or settings came; zero: Lambda does not say
+	VPC         string    // id, empty for a function outside of any
 	Environment map[string]string
 	MemoryMB    int64
 	Reserved    int // of the account's concurrency; 0 for none, which Lambda tells from a reservation of 0
@@ -42,6 +45,8 @@ type jsonFunction struct {
 	Runtime     string
 	State       string
 	StateReason string   `json:",omitempty"`
+	Description string   `json:",omitempty"`
+	Changed     string   `json:"LastModified,omitempty"`
 	VPC         *jsonVPC `json:"VpcConfig,omitempty"`
 	MemorySize  int64    `json:",omitempty"`
 	Environment jsonVariables
@@ -57,7 +62,11 @@ func (c *lambda) getFunctionConfiguration(r *call) (any, error) {
 		return nil, wire.Fail(404, "ResourceNotFoundException", "Function not found: %s", arn)
 	}
 	out := jsonFunction{Name: name, ARN: arn, Role: f.Role, Runtime: "provided.al2023", State: cmp.Or(f.State, "Active"),
-		StateReason: f.Reason, MemorySize: f.MemoryMB, Environment: jsonVariables{f.Environment}}
+		StateReason: f.Reason, Description: f.Description, MemorySize: f.MemoryMB,
+		Environment: jsonVariables{f.Environment}}
+	if !f.Changed.IsZero() {
+		out.Changed = f.Changed.UTC().Format("2006-01-02T15:04:05.000-0700")
+	}
 	if f.VPC != "" {
 		out.VPC = &jsonVPC{f.VPC}
 	}

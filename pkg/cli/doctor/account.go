@@ -64,9 +64,9 @@ func (e *examination) checkFunctions() {
 	switch n := len(e.f.Functions.List); {
 	case missing == n:
 		e.Add(findings.Warning, check, "the stack is not deployed for cluster "+e.clusterName(),
-			"set clusterName in cdk.json, then make deploy; make synth shows what it would make")
+			"run joiner deploy --cluster "+e.clusterName()+" in an unpacked release; npx aws-cdk@2 diff there shows what it would make")
 	case missing > 0:
-		e.Add(findings.Broken, check, fmt.Sprintf("%d of %d are missing", missing, n), "make deploy")
+		e.Add(findings.Broken, check, fmt.Sprintf("%d of %d are missing", missing, n), "joiner deploy")
 	}
 	e.AddFine(since, check, fmt.Sprintf("%d are active", len(e.f.Functions.List)))
 }
@@ -91,7 +91,7 @@ func (e *examination) checkAccessEntries() {
 	for _, g := range accessGroups() {
 		if !slices.ContainsFunc(e.f.Entries.List, func(x Entry) bool { return slices.Contains(x.Groups, g) }) {
 			e.Add(findings.Broken, check, "no access entry names the group "+g+": the cluster does not let that function in",
-				"make deploy makes it; by hand: aws eks create-access-entry --cluster-name "+e.clusterName()+" --principal-arn ROLE --kubernetes-groups "+g)
+				"joiner deploy makes it; by hand: aws eks create-access-entry --cluster-name "+e.clusterName()+" --principal-arn ROLE --kubernetes-groups "+g)
 		}
 	}
 	for _, c := range e.f.Classes {

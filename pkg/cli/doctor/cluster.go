@@ -45,12 +45,12 @@ func minorVersion(version string) string {
 
 func (e *examination) checkCRDs() {
 	e.checkObjects("CRDs", e.f.CRDs, "is missing",
-		findings.Finding{Level: findings.Warning, Mend: "make deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
+		findings.Finding{Level: findings.Warning, Mend: "joiner deploy with mode act, once no Karpenter leads the cluster: setup brings them up to date"})
 }
 
 func (e *examination) checkRBAC() {
 	e.checkObjects("permissions", e.f.RBAC, "is missing: a function lacks its rights in the cluster",
-		findings.Finding{Level: findings.Broken, Mend: "make deploy: its setup brings them up to date"})
+		findings.Finding{Level: findings.Broken, Mend: "joiner deploy: its setup brings them up to date"})
 }
 
 // checkObjects looks whether objects that setup brings are there and as it brings them; differs says how much it
@@ -63,7 +63,7 @@ func (e *examination) checkObjects(check string, all []Object, missing string, d
 	for _, o := range all {
 		switch {
 		case !o.Found:
-			e.Add(findings.Broken, check, o.Name+" "+missing, "make deploy: its setup installs them")
+			e.Add(findings.Broken, check, o.Name+" "+missing, "joiner deploy: its setup installs them")
 		case o.Differs != "":
 			e.Add(differs.Level, check, o.Name+" "+o.Differs, differs.Mend)
 		}

@@ -155,6 +155,9 @@ type Function struct {
 	Memory   int    // MiB
 	MaxNodes int    // setting of that name; 0 for no bound
 
+	Version string    // of Joiner; empty for a release that does not say
+	Changed time.Time // when its code or its settings came; zero: not known
+
 	LeaseNamespaces []string // where it looks for Karpenter's leader lease
 	// where it sends metrics, as it is deployed; without a URL nowhere
 	RemoteWrite settings.RemoteWrite

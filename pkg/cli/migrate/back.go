@@ -85,8 +85,8 @@ func stepsBack(f Facts) []string {
 	if k := f.Karpenter; k != nil {
 		where = fmt.Sprintf("kubectl -n %s scale deployment %s", k.Namespace, k.Name)
 	}
-	return []string{"make deploy with mode observe: Joiner changes nothing any more",
+	return []string{"joiner deploy with mode observe: Joiner changes nothing any more",
 		"joiner migrate --back --apply: makes the changes listed here",
 		where + " --replicas 2: Karpenter finds its NodeClaims, finalizers, hashes and tags as it would have left them",
-		"wait until it leads (joiner doctor names the holder of the lease): only then the stack's deletion leaves finalizers alone", "make destroy"}
+		"wait until it leads (joiner doctor names the holder of the lease): only then the stack's deletion leaves finalizers alone", "npx aws-cdk@2 destroy --app cdk.out, in the release"}
 }

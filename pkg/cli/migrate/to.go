@@ -147,10 +147,10 @@ func (r *Report) reportNodeRoles(f Facts) {
 func stepsTo(f Facts, withSettings bool) []string {
 	lines := ""
 	if withSettings {
-		lines = " and the lines for cdk.json"
+		lines = " and the lines for the settings"
 	}
 	out := []string{"joiner doctor --cluster CLUSTER: mend what it finds",
-		"make deploy with mode observe" + lines + ": Joiner decides beside the present autoscaler and changes nothing",
+		"joiner deploy with mode observe" + lines + ": Joiner decides beside the present autoscaler and changes nothing",
 		"joiner shadow: compare what Joiner would have done"}
 	if k := f.Karpenter; k != nil {
 		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0, and wait until its lease is free (joiner migrate says so)", k.Namespace, k.Name))
@@ -158,7 +158,7 @@ func stepsTo(f Facts, withSettings bool) []string {
 	if a := f.Autoscaler; a != nil {
 		out = append(out, fmt.Sprintf("kubectl -n %s scale deployment %s --replicas 0", a.Namespace, a.Name))
 	}
-	out = append(out, "joiner migrate --apply: makes the changes listed here, none of which touches a pod or an instance", "make deploy with mode act")
+	out = append(out, "joiner migrate --apply: makes the changes listed here, none of which touches a pod or an instance", "joiner deploy with mode act")
 	if f.Autoscaler != nil {
 		out = append(out, "lower the desired size of the node groups step by step: kubectl drain the nodes; their pods come back on Joiner's nodes",
 			"keep a small node group for what must run before Joiner does, or none: Joiner needs no node")

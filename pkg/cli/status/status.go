@@ -30,8 +30,18 @@ type View struct {
 	Rollouts []string `json:"rollouts,omitempty"` // what each NodeRollout is at
 	Buffers  []Buffer `json:"buffers,omitempty"`  // of stopped capacity
 	Starting int      `json:"starting,omitempty"` // nodes of stopped capacity that were started for pods just now
+	// of the stack, sorted by name; none where AWS was not asked
+	Functions []Function `json:"functions,omitempty"`
 	// where the time for the picture went, in order; a pass of a function reads and decides the same
 	Steps []Step `json:"steps,omitempty"`
+}
+
+// Function is a Lambda function as it is deployed.
+type Function struct {
+	Name    string        `json:"name"`
+	Version string        `json:"version,omitempty"` // of Joiner; empty for a release that does not say
+	Age     time.Duration `json:"ageNanoseconds"`    // of its code or its settings
+	State   string        `json:"state"`             // of Lambda, or missing
 }
 
 // Step is a part of the work and how long it took.

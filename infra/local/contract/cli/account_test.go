@@ -2,12 +2,15 @@ package cli_test
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/cloudtest"
+	"joiner.sh/pkg/cli/status"
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/model/findings"
 )
@@ -110,5 +113,29 @@ func TestDoctorLooksIntoTheAccount(t *testing.T) {
 	c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-disrupt", State: "Failed", Reason: "the VPC has no addresses"})
 	if all = e.asked(t); !has(all, findings.Broken, "functions", "joiner-demo-disrupt is Failed: the VPC has no addresses") || has(all, findings.Fine, "functions", "") {
 		t.Errorf("a function that failed is not told: %+v", all)
+	}
+}
+
+// Status names the version and the age of each function, of a release that does not say its own too.
+func TestStatusNamesTheFunctions(t *testing.T) {
+	e := newEnv(t)
+	c := account(t)
+	hour := time.Now().Add(-time.Hour)
+	c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-provision", Changed: hour, Description: "Joiner 1.0.0-rc.2 provision: launches nodes"})
+	c.PutFunction(awsemulator.DescribedFunction{Name: "joiner-demo-lifecycle", Changed: hour, Description: "Joiner lifecycle: ends nodes"})
+	code, out, progress := e.joiner("status", "--cluster", "demo", "-o", "json")
+	var v status.View
+	if err := json.Unmarshal([]byte(out), &v); code != 0 || err != nil {
+		t.Fatalf("exit %d, %v: %s%s", code, err, out, progress)
+	}
+	got := map[string]string{}
+	for _, f := range v.Functions {
+		got[strings.TrimPrefix(f.Name, "joiner-demo-")] = fmt.Sprintf("%q %s %s", f.Version, f.Age.Round(time.Hour), f.State)
+	}
+	if len(got) != 11 || got["provision"] != `"1.0.0-rc.2" 1h0m0s Active` || got["lifecycle"] != `"" 1h0m0s Active` || got["setup"] != `"" 0s missing` {
+		t.Errorf("functions %v", got)
+	}
+	if code, out, _ := e.joiner("status", "--cluster", "demo"); code != 0 || !strings.Contains(out, "joiner-demo-lifecycle") || !strings.Contains(out, "not said") {
+		t.Errorf("exit %d: %s", code, out)
 	}
 }

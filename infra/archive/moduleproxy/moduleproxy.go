@@ -1,30 +1,27 @@
-package main
+// Package moduleproxy writes the source of a Go module as the go command takes it from a proxy of files
+// (GOPROXY=file://...). Start with Write.
+package moduleproxy
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 
-	gomodule "golang.org/x/mod/module"
+	"golang.org/x/mod/module"
 	"golang.org/x/mod/zip"
-
-	"joiner.sh/pkg/model/version"
 )
 
-// proxyFolder is a module proxy of files (GOPROXY=file://...) that has this version of the module alone.
-const proxyFolder = "goproxy"
-
-// writeModule writes the source of the Go module as the go command takes it from a proxy. Nobody then needs to ask the
-// domain in its path.
-func (s source) writeModule(proxy string) error {
-	m := gomodule.Version{Path: s.module, Version: "v" + version.Number}
+// Write writes one version of a module into the proxy, from a clone of its repository. What git ignores is not in it.
+func Write(proxy string, m module.Version, clone string) error {
 	at := filepath.Join(proxy, filepath.FromSlash(m.Path), "@v")
 	if err := os.MkdirAll(at, 0o755); err != nil {
 		return fmt.Errorf("make module: %w", err)
 	}
-	files, err := s.sourceFiles()
+	files, err := sourceFiles(clone)
 	if err != nil {
 		return err
 	}
@@ -39,7 +36,7 @@ func (s source) writeModule(proxy string) error {
 	if err := f.Close(); err != nil {
 		return fmt.Errorf("make module: %w", err)
 	}
-	mod, err := os.ReadFile(filepath.Join(s.folder, "go.mod"))
+	mod, err := os.ReadFile(filepath.Join(clone, "go.mod"))
 	if err != nil {
 		return fmt.Errorf("make module: %w", err)
 	}
@@ -54,13 +51,16 @@ func (s source) writeModule(proxy string) error {
 }
 
 // sourceFiles are the files of the repository that belong to it.
-func (s source) sourceFiles() (files []zip.File, err error) {
-	names, err := output(s.folder, "git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+func sourceFiles(clone string) (files []zip.File, err error) {
+	var complaint bytes.Buffer
+	list := exec.Command("git", "ls-files", "-z", "--cached", "--others", "--exclude-standard")
+	list.Dir, list.Stderr = clone, &complaint
+	names, err := list.Output()
 	if err != nil {
-		return nil, fmt.Errorf("list the files of the repository: %w: make a release in a clone", err)
+		return nil, fmt.Errorf("list the files of the repository: %w: %s: make the module in a clone", err, bytes.TrimSpace(complaint.Bytes()))
 	}
 	for name := range strings.SplitSeq(strings.TrimRight(string(names), "\x00"), "\x00") {
-		if f := (sourceFile{s.folder, name}); f.exists() {
+		if f := (sourceFile{clone, name}); f.exists() {
 			files = append(files, f)
 		}
 	}
