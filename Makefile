@@ -14,6 +14,7 @@ KUBERNETES_VERSION := v1.36.3
 GOVULNCHECK_VERSION := v1.1.4
 MOTO_VERSION := 5.2.1
 CFN_LINT_VERSION := 1.58.0
+AWSCLI_VERSION := 1.46.2
 POLICY_SENTRY_VERSION := 0.15.2
 PARLIAMENT_VERSION := 1.6.4
 
@@ -26,10 +27,10 @@ STEP := @.ci/step
 GOLANGCI_LINT := $(BIN)/.golangci-lint-$(GOLANGCI_LINT_VERSION)
 CONTROLLER_GEN := $(BIN)/.controller-gen-$(CONTROLLER_GEN_VERSION)
 GOVULNCHECK := $(BIN)/.govulncheck-$(GOVULNCHECK_VERSION)
-# moto, the second opinion on what is deployed, cfn-lint, the service authorization data of AWS and a linter of policies, in a
+# moto, the second opinion on what is deployed, the AWS CLI, cfn-lint, the service authorization data of AWS and a linter of policies, in a
 # virtual environment of their own.
 PYTHON := $(CURDIR)/.local/python
-PYTHON_READY := $(PYTHON)/.moto-$(MOTO_VERSION)-cfn-lint-$(CFN_LINT_VERSION)-sentry-$(POLICY_SENTRY_VERSION)-parliament-$(PARLIAMENT_VERSION)
+PYTHON_READY := $(PYTHON)/.moto-$(MOTO_VERSION)-awscli-$(AWSCLI_VERSION)-cfn-lint-$(CFN_LINT_VERSION)-sentry-$(POLICY_SENTRY_VERSION)-parliament-$(PARLIAMENT_VERSION)
 
 # The machine's own processor, in Go's words and in Lambda's.
 LOCAL_ARCH := $(shell go env GOARCH)
@@ -217,6 +218,11 @@ all-metrics: $(GOLANGCI_LINT)
 	$(STEP) 'test what Prometheus receives' '20 s, 2 minutes the first time' go -C infra/prometheus test -vet=off ./...
 	$(STEP) 'vet and lint that' '10 s, 2 minutes the first time' $(SHELL) -c "cd infra/prometheus && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
 
+.PHONY: all-gitops
+all-gitops: $(GOLANGCI_LINT)
+	$(STEP) 'what Argo CD and Flux see' '10 s, 2 minutes the first time' go -C infra/gitops test -vet=off ./...
+	$(STEP) 'vet and lint that' '10 s, 1 minute the first time' $(SHELL) -c "cd infra/gitops && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
+
 .PHONY: all-moves
 all-moves:
 	@$(MAKE) --no-print-directory round-trip CLASSES=20
@@ -224,6 +230,9 @@ all-moves:
 .PHONY: all-release
 all-release:
 	@RELEASE_FLAGS='-functions -arch arm64' $(MAKE) --no-print-directory reproduce
+
+.PHONY: all-try
+all-try:
 	@$(MAKE) --no-print-directory try-release
 
 .PHONY: test-bench
@@ -388,11 +397,11 @@ sign: ## sign the checksums of the release as minisign does, and check them: KEY
 	go -C infra/local run ./sign -public $(abspath $(KEY)).pub $(CURDIR)/.local/release/SHA256SUMS
 
 .PHONY: try-release
-try-release: $(PYTHON_READY) $(CDK) ## play a new user's way: from a release folder alone, without Go, make or this repository, deploy, diff, update and destroy against moto, by both roads; another archive: RELEASE=joiner-VERSION-OS-ARCH.tar.gz. Needs Linux and Python 3
+try-release: $(PYTHON_READY) $(CDK) $(BIN)/joiner-plane $(BIN)/joiner-local ## play a new user's way: from a release folder alone, without Go, make or this repository, deploy, diff, update and destroy against moto, by both roads, and launch nodes; another archive: RELEASE=joiner-VERSION-OS-ARCH.tar.gz. Needs Linux and Python 3
 	$(if $(RELEASE),,$(STEP) 'build the release folder for this machine' '3 minutes, 10 the first time' \
 		go run ./infra/release -platforms linux/$(LOCAL_ARCH) -arch $(LOCAL_ARCH) -out .local/try/release)
-	$(STEP) 'try the release' '4 minutes' unshare --map-root-user --net $(PYTHON)/bin/python infra/deploytest/try_release.py \
-		$(or $(RELEASE),.local/try/release/joiner-*-linux-$(LOCAL_ARCH).tar.gz) infra/node_modules $${TMPDIR:-/tmp}/joiner-try $$(go env GOROOT)
+	$(STEP) 'try the release' '5 minutes' unshare --map-root-user --net $(PYTHON)/bin/python infra/deploytest/try_release.py \
+		$(or $(RELEASE),.local/try/release/joiner-*-linux-$(LOCAL_ARCH).tar.gz) infra/node_modules $${TMPDIR:-/tmp}/joiner-try $$(go env GOROOT) $(BIN)/joiner-local
 
 .PHONY: reproduce
 reproduce: ## build the release from two clones of the last commit, with empty caches, and compare every byte
@@ -525,7 +534,7 @@ $(GOVULNCHECK):
 	@touch $@
 
 $(PYTHON_READY):
-	$(STEP) 'install moto $(MOTO_VERSION), cfn-lint $(CFN_LINT_VERSION) and linters of policies' '1 to 2 minutes, once' $(SHELL) -c "python3 -m venv $(PYTHON) && \
-		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'moto[server,all]==$(MOTO_VERSION)' 'cfn-lint==$(CFN_LINT_VERSION)' \
+	$(STEP) 'install moto $(MOTO_VERSION), the AWS CLI, cfn-lint $(CFN_LINT_VERSION) and linters of policies' '1 to 2 minutes, once' $(SHELL) -c "python3 -m venv $(PYTHON) && \
+		$(PYTHON)/bin/pip install --quiet --disable-pip-version-check 'moto[server,all]==$(MOTO_VERSION)' 'awscli==$(AWSCLI_VERSION)' 'cfn-lint==$(CFN_LINT_VERSION)' \
 		'policy_sentry==$(POLICY_SENTRY_VERSION)' 'parliament==$(PARLIAMENT_VERSION)'"
 	@touch $@

@@ -4,45 +4,27 @@ the processor that the functions were built for, in the words of Lambda, and the
 
 import json
 import os
-import socket
 import subprocess
 import sys
 import time
-import urllib.request
 
-import boto3
+import play
+from play import ACCOUNT, REGION, STACK, check
 
 CDK, OUT, ARCHITECTURE, BINARIES = sys.argv[1:5]
-ACCOUNT, REGION, STACK = "123456789012", "us-east-1", "joiner-demo"
 # joiner is the command line, and wake is there only with push.
 FUNCTIONS = sorted(f for f in os.listdir("functions") if os.path.exists(f"functions/{f}/main.go") and f not in ("joiner", "wake"))
 TICKS = {"provision", "lifecycle", "refresh", "disrupt"} & set(FUNCTIONS)
-failures, checks, deployment = [], 0, 1
+deployment = 1
 
-
-def check(what, got, want):
-    global checks
-    checks += 1
-    ok = got == want
-    print(f"   {'ok ' if ok else 'NOT'} {what}" + ("" if ok else f": got {got!r}, want {want!r}"), flush=True)
-    if not ok:
-        failures.append(what)
-
-
-def free_port():
-    with socket.socket() as s:
-        s.bind(("127.0.0.1", 0))
-        return s.getsockname()[1]
-
-
-PORT = free_port()
+PORT = play.free_port()
 URL = f"http://localhost:{PORT}"  # by name: moto tells the bucket of the template's URL by it
 ENV = dict(os.environ, AWS_ENDPOINT_URL=URL, AWS_ACCESS_KEY_ID="test", AWS_SECRET_ACCESS_KEY="test", AWS_REGION=REGION,
            AWS_DEFAULT_REGION=REGION, CDK_DEFAULT_ACCOUNT=ACCOUNT, CDK_DEFAULT_REGION=REGION)
 
 
 def client(name):
-    return boto3.client(name, region_name=REGION, endpoint_url=URL, aws_access_key_id="test", aws_secret_access_key="test")
+    return play.client(URL, name)
 
 
 def cdk(*arguments, fails=False):
@@ -162,8 +144,7 @@ def look_at_what_is_deployed():
 
 
 def look_at_what_is_left(bucket):
-    listed = [s["StackName"] for s in client("cloudformation").list_stacks()["StackSummaries"] if s["StackStatus"] != "DELETE_COMPLETE"]
-    check("the stack is gone", STACK in listed, False)
+    check("the stack is gone", STACK in [s["StackName"] for s in play.live_stacks(URL)], False)
     check("no schedule is left", ([g["Name"] for g in client("scheduler").list_schedule_groups()["ScheduleGroups"]], client("scheduler").list_schedules()["Schedules"]), (["default"], []))
     check("no function, rule, queue or log group is left",
           (client("lambda").list_functions()["Functions"], client("events").list_rules()["Rules"], client("sqs").list_queues().get("QueueUrls", []),
@@ -180,8 +161,7 @@ def story():
     cdk("bootstrap", f"aws://{ACCOUNT}/{REGION}")
     check("CDK's own stack", [s["StackStatus"] for s in client("cloudformation").describe_stacks(StackName="CDKToolkit")["Stacks"]], ["CREATE_COMPLETE"])
 
-    client("eks").create_cluster(name="demo", roleArn=f"arn:aws:iam::{ACCOUNT}:role/cluster",
-                                 resourcesVpcConfig={"subnetIds": [], "endpointPublicAccess": True, "publicAccessCidrs": ["0.0.0.0/0"]})
+    play.make_cluster(URL)
     beside_karpenter()
     deploy()
     bucket = look_at_what_is_deployed()
@@ -221,8 +201,8 @@ def beside_karpenter():
     iam.create_role(RoleName=role, AssumeRolePolicyDocument="{}")
     out = cdk("deploy", "--all", "--require-approval", "never", "--method=direct", fails=True)
     check("the deployment fails in the preflight, with what to do", ("PreflightResource" in out, f"nodeRole: {role}" in out), (True, True))
-    for stack in client("cloudformation").list_stacks()["StackSummaries"]:
-        if stack["StackName"] == STACK and stack["StackStatus"] != "DELETE_COMPLETE":
+    for stack in play.live_stacks(URL):
+        if stack["StackName"] == STACK:
             client("cloudformation").delete_stack(StackName=STACK)
     check("no function but the one that answered was made", [f["FunctionName"] for f in client("lambda").list_functions()["Functions"] if f["FunctionName"].split("-")[-1] in TICKS], [])
     deploy("-c", f"nodeRole={role}")
@@ -285,26 +265,9 @@ def main():
     os.makedirs(OUT, exist_ok=True)
     for name in ("requests.jsonl", "cdk.log"):
         open(os.path.join(OUT, name), "w", encoding="utf-8").close()
-    with open(os.path.join(OUT, "moto.log"), "w", encoding="utf-8") as log:
-        here = os.path.dirname(os.path.abspath(__file__))
-        moto = subprocess.Popen([sys.executable, os.path.join(here, "aws.py"), os.path.join(OUT, "requests.jsonl"), str(PORT), BINARIES],
-                                stdout=log, stderr=subprocess.STDOUT)
-        try:
-            for _ in range(300):
-                try:
-                    urllib.request.urlopen(URL + "/moto-api/data.json", timeout=1).close()
-                    break
-                except OSError:
-                    if moto.poll() is not None:
-                        raise SystemExit("moto ended: " + open(os.path.join(OUT, "moto.log"), encoding="utf-8").read()[-2000:]) from None
-                    time.sleep(0.1)
-            story()
-        finally:
-            moto.terminate()
-            moto.wait(120)
-    if failures:
-        raise SystemExit(f"{len(failures)} checks failed: " + "; ".join(failures))
-    print(f"== bootstrap, deploy, diff, update and destroy did what they should: {checks} checks")
+    with play.moto(OUT, PORT, BINARIES):
+        story()
+    play.end("bootstrap, deploy, diff, update and destroy did what they should")
 
 
 main()

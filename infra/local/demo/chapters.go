@@ -24,6 +24,11 @@ func (s *story) prepareCluster(ctx context.Context) error {
 	if err := s.consolidateAfter(ctx, "Never"); err != nil {
 		return err
 	}
+	return waitUsable(ctx, s)
+}
+
+// waitUsable has refresh look at the pool and the class called default, and waits until they are Ready.
+func waitUsable(ctx context.Context, s *story) error {
 	if _, err := s.Host.InvokeFunction(ctx, s.FunctionName("refresh"), "Event", nil); err != nil {
 		return err
 	}

@@ -1,7 +1,7 @@
-// Command joiner-local shows Joiner's main job (run) or a NodeRollout (rollout) on this machine, or keeps the
-// environment up to play with (up, down).
+// Command joiner-local shows Joiner's main job (run) or a NodeRollout (rollout) on this machine, keeps the environment
+// up to play with (up, down), or tries the stack and the functions of a release (try).
 //
-// It needs what `make local` builds: the control plane, the functions and the synthesized stack.
+// It needs what `make local` builds: the control plane, and but for try the functions and the synthesized stack.
 package main
 
 import (
@@ -19,6 +19,8 @@ const usage = `usage: joiner-local COMMAND
   rollout show a NodeRollout: an image whose nodes never become Ready, and a good one
   up      start the environment and leave it running
   down    end what up started
+  try ASSEMBLY MANIFEST
+          run the functions of another synthesized stack until a pod runs on a node of the NodePool default in a manifest
 `
 
 func main() {
@@ -35,6 +37,9 @@ func runCommand(ctx context.Context, args []string) error {
 	root, err := findRoot()
 	if err != nil {
 		return err
+	}
+	if len(args) == 3 && args[0] == "try" {
+		return tryStack(ctx, root, args[1], args[2])
 	}
 	if len(args) != 1 {
 		fmt.Fprint(os.Stderr, usage)

@@ -16,7 +16,7 @@ func TestRolloutStory(t *testing.T) {
 	if _, err := os.Stat(filepath.Join(root, ".local", "cdk.out")); err != nil {
 		t.Fatalf("make local builds what this test needs: %v", err)
 	}
-	if err := playChapters(t.Context(), root, rolloutSteps(), filepath.Join(t.TempDir(), "functions.log")); err != nil {
+	if err := playChapters(t.Context(), playOptions{root: root, chapters: rolloutSteps(), log: filepath.Join(t.TempDir(), "functions.log")}); err != nil {
 		t.Fatal(err)
 	}
 }

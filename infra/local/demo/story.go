@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"embed"
 	"errors"
@@ -45,7 +46,7 @@ func storySteps() []step {
 // tellStory tells the whole story. The error says which chapter did not hold.
 func tellStory(ctx context.Context, root string) error {
 	began := time.Now()
-	if err := playChapters(ctx, root, storySteps(), logPath(root), (*story).printFunctions); err != nil {
+	if err := playChapters(ctx, playOptions{root: root, chapters: storySteps()}, (*story).printFunctions); err != nil {
 		return err
 	}
 	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
@@ -55,34 +56,39 @@ func tellStory(ctx context.Context, root string) error {
 
 // runRollout tells the story of a NodeRollout.
 func runRollout(ctx context.Context, root string) error {
-	if err := playChapters(ctx, root, rolloutSteps(), logPath(root)); err != nil {
+	if err := playChapters(ctx, playOptions{root: root, chapters: rolloutSteps()}); err != nil {
 		return err
 	}
 	fmt.Println("\n== a bad image cost one node and no pod, and a good one is everywhere")
 	return nil
 }
 
-// playChapters plays the chapters in an environment of their own, and does the rest in it. The functions log to the
-// file.
-func playChapters(
-	ctx context.Context, root string, chapters []step, logTo string, rest ...func(*story) error,
-) (err error) {
+// playOptions say what is played.
+type playOptions struct {
+	root     string // of the repository
+	assembly string // folder with a synthesized stack; empty: the one that make synthesizes
+	chapters []step
+	log      string // file that the functions log to; empty: the one of the repository
+}
+
+// playChapters plays the chapters in an environment of their own, and does the rest in it. The functions log to a file.
+func playChapters(ctx context.Context, p playOptions, rest ...func(*story) error) (err error) {
 	s := &story{seen: map[string]bool{}}
 	fmt.Println("== the environment comes up (a minute of the schedules lasts 10 s here)")
-	logs, err := openLog(logTo)
+	logs, err := openLog(cmp.Or(p.log, logPath(p.root)))
 	if err != nil {
 		return err
 	}
 	defer logs.Close()
-	s.Env, err = env.StartEnvironment(ctx, env.Options{Root: root, Progress: os.Stdout,
+	s.Env, err = env.StartEnvironment(ctx, env.Options{Root: p.root, Stack: p.assembly, Progress: os.Stdout,
 		FunctionLog: &functionLog{full: logs, short: os.Stdout}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, s.Close()) }()
-	for i, st := range chapters {
+	for i, st := range p.chapters {
 		began := time.Now()
-		fmt.Printf("\n== %d/%d %s\n", i+1, len(chapters), st.title)
+		fmt.Printf("\n== %d/%d %s\n", i+1, len(p.chapters), st.title)
 		if err := st.do(s, ctx); err != nil {
 			return fmt.Errorf("%s: %w (the functions' whole log is in %s)", st.title, err, logs.Name())
 		}

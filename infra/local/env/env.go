@@ -41,7 +41,7 @@ const (
 // Options say what is started. Root is needed; the rest has defaults.
 type Options struct {
 	Root       string        // repository root, under which .local holds the built parts
-	Stack      string        // folder below .local with the synthesized stack; default cdk.out
+	Stack      string        // folder with the synthesized stack, below .local or absolute; default cdk.out
 	Dir        string        // for what the control plane writes; default .local/run/plane under Root
 	Plane      *client.Plane // a running plane to use instead of a new one; it is not stopped by Close
 	Addr       string        // of the emulated AWS; default 127.0.0.1:0
@@ -240,7 +240,10 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 
 // deployStack makes what the synthesized template says and starts the functions.
 func (e *Env) deployStack(ctx context.Context, o Options) (err error) {
-	dir := filepath.Join(o.Root, ".local", cmp.Or(o.Stack, "cdk.out"))
+	dir := o.Stack
+	if !filepath.IsAbs(dir) {
+		dir = filepath.Join(o.Root, ".local", cmp.Or(o.Stack, "cdk.out"))
+	}
 	if _, err := os.Stat(filepath.Join(dir, "manifest.json")); err != nil {
 		return fmt.Errorf("find the synthesized stack: %w (make synthesizes it: make run, make up or make local)", err)
 	}

@@ -54,7 +54,7 @@ func (k *Kube) ApplyManifest(ctx context.Context, manifest []byte) error {
 // DeleteManifest deletes every object of a YAML stream; those that are gone are no error.
 func (k *Kube) DeleteManifest(ctx context.Context, manifest []byte) error {
 	return k.eachObject(manifest, func(obj *unstructured.Unstructured) error {
-		r, err := k.resourceClient(obj)
+		r, err := k.ResourceClient(obj)
 		if err != nil {
 			return err
 		}
@@ -71,7 +71,7 @@ func (k *Kube) DeleteManifest(ctx context.Context, manifest []byte) error {
 func (k *Kube) ApplyObject(ctx context.Context, obj *unstructured.Unstructured) error {
 	err := wait.PollUntilContextTimeout(ctx, 200*time.Millisecond, 2*time.Minute, true,
 		func(ctx context.Context) (bool, error) {
-			r, err := k.resourceClient(obj)
+			r, err := k.ResourceClient(obj)
 			if meta.IsNoMatchError(err) {
 				return false, nil
 			}
@@ -123,7 +123,8 @@ func (k *Kube) eachObject(manifest []byte, do func(*unstructured.Unstructured) e
 	}
 }
 
-func (k *Kube) resourceClient(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
+// ResourceClient is for objects of the kind of one, in its namespace.
+func (k *Kube) ResourceClient(obj *unstructured.Unstructured) (dynamic.ResourceInterface, error) {
 	gvk := obj.GroupVersionKind()
 	m, err := k.mapper.RESTMapping(gvk.GroupKind(), gvk.Version)
 	if meta.IsNoMatchError(err) {
