@@ -37,7 +37,7 @@ const (
 func layers() map[string]layer {
 	return map[string]layer{
 		"api": model, "install": model, "model": model, "settings": model, "workload": model,
-		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision, "rollout": decision,
+		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision, "rollout": decision, "whatif": decision,
 		"scheduling": decision, "scheduling/podclass": decision, "scheduling/capacity": decision, "scheduling/podtopology": decision,
 		"scheduling/packing": decision, "scheduling/prices": decision, "scheduling/report": decision, "scheduling/search": decision,
 		"scheduling/binpack": decision, "cli/accept": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/forget": decision, "cli/migrate": decision, "cli/release": decision,
@@ -72,7 +72,7 @@ func deciders() []string {
 func floors() []string {
 	return []string{"nodeclaim", "nodeclass", "rollout", "scheduling/podclass", "scheduling/capacity",
 		"scheduling/podtopology", "scheduling", "scheduling/packing", "scheduling/prices", "scheduling/report",
-		"scheduling/search", "scheduling/binpack", "provisioning", "disruption", "decisionlog/replay",
+		"scheduling/search", "scheduling/binpack", "provisioning", "disruption", "decisionlog/replay", "whatif",
 		"cli/status", "cli/explain", "cli/forget", "cli/migrate", "cli/convert", "cli/doctor", "cli/accept", "cli/release"}
 }
 

@@ -136,6 +136,17 @@ func IsMalformed(code string) bool {
 	return strings.HasSuffix(code, ".Malformed") && code != malformedImage
 }
 
+// IsQuota reports whether the owner of the account can mend what the code says: a quota is used up, or the addresses of
+// a subnet.
+func IsQuota(code string) bool {
+	switch code {
+	case "VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "MaxFleetCountExceeded",
+		NoAddresses:
+		return true
+	}
+	return false
+}
+
 // NoCapacity reports whether the code means that an offer is refused for lack of capacity or quota (ICE codes).
 func NoCapacity(code string) bool {
 	switch code {

@@ -1,0 +1,110 @@
+package whatif
+
+import (
+	"fmt"
+	"slices"
+
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning/staticcapacity"
+	"joiner.sh/pkg/scheduling/binpack"
+)
+
+// ForNode finds what would let the node of the NodeClaim go. Nothing is asked where it goes as it is.
+func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, claim string, most Limits) Answer {
+	h, ok := nodeOf(s, claim)
+	if !ok {
+		return Answer{}
+	}
+	s.Pods = slices.Clone(s.Pods)
+	w := newWorld(s, podsOn(s, h.Name())...)
+	w.cost *= nodeCost
+	q := newQuestion(w, most, func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, claim) })
+	if _, ok := q.answer(s); ok {
+		return Answer{}
+	}
+	return q.search(nodeFamilies(s, claim))
+}
+
+// nodeOf is the node of a NodeClaim that has one and is not leaving.
+func nodeOf(s cluster.Snapshot, claim string) (cluster.StateNode, bool) {
+	for _, h := range s.StateNodes() {
+		if h.Claim != nil && h.Node != nil && h.Claim.Name == claim && !h.MarkedForDeletion() {
+			return h, true
+		}
+	}
+	return cluster.StateNode{}, false
+}
+
+// nodeFamilies are all edits that could let the node go.
+func nodeFamilies(s cluster.Snapshot, claim string) []family {
+	h, _ := nodeOf(s, claim)
+	on := podsOn(s, h.Name())
+	all := protectionFamilies(s, h, on)
+	for i, p := range s.Pools {
+		if p.Name == h.Pool() {
+			all = append(all, pool{p, i}.disruptionFamilies()...)
+		}
+	}
+	all = append(all, paybackFamily(s.Rules))
+	for i, p := range s.Pools {
+		if !p.Deleting && !p.Static {
+			all = append(all, pool{p, i}.families(cluster.Pod{})...)
+		}
+	}
+	for _, p := range on {
+		if p.Reschedulable() {
+			all = append(all, p.families(s)...)
+		}
+	}
+	return all
+}
+
+// nodeCost is how much more work a question about a node is than one about a pod.
+const nodeCost = 2
+
+// goes is what becomes of the node, if disruption may take it.
+func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, claim string) (Outcome, bool) {
+	for _, r := range staticcapacity.SurplusNodes(s) {
+		if r.Claim == claim {
+			return Outcome{Brings: "its NodePool has one node less"}, true
+		}
+	}
+	c, _ := disruption.AskAbout(s, m, sells, claim)
+	if len(c.Claims) == 0 {
+		return Outcome{}, false
+	}
+	out := Outcome{Brings: "it goes without replacement", AddsUSD: -c.SavesUSD}
+	for i, l := range c.Launches {
+		if i > 0 {
+			out.Brings += ", " + l.Choice.Offer.String()
+			continue
+		}
+		out.Brings = "it goes for " + l.Choice.Offer.String()
+		out.landing = landing{launch: &c.Launches[0]}
+	}
+	out.Brings += fmt.Sprintf(", which saves %.2f USD a month", c.SavesUSD*HoursPerMonth)
+	return out, true
+}
+
+// HoursPerMonth is how AWS counts a month.
+const HoursPerMonth = 730
+
+// podsOn are the pods on the node, those together that the same object makes.
+func podsOn(s cluster.Snapshot, node string) (out []pods) {
+	by := map[string]int{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if p.NodeName != node || !p.Active() || p.Owner == cluster.OwnerDaemonSet || p.Owner == cluster.OwnerNode {
+			continue
+		}
+		j, known := by[p.Controller]
+		if !known || p.Controller == "" || p.Namespace != out[j].Namespace || p.DoNotDisrupt != out[j].DoNotDisrupt {
+			j = len(out)
+			out = append(out, pods{Pod: *p, names: map[string]bool{}})
+			by[p.Controller] = j
+		}
+		out[j].names[p.Name] = true
+	}
+	return out
+}
