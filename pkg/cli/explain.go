@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -14,10 +15,13 @@ import (
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/providers/store"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/whatif"
 )
 
 const explainHelp = `Say why a pod, a node or a NodePool is as it is: why a pod waits, why a node is of this type, why disruption takes or spares it, why a pool is
-not used. Answers come from the cluster as it is now, and with --since from the decision log too (-f log lines, or the stack's bucket).`
+not used; and the smallest change that would give the pod a node, or let the node go. Answers come from the cluster as it is now, and with
+--since from the decision log too (-f log lines, or the stack's bucket). A change is found by deciding again with it made. --tried lists what
+does not help. --search-work bounds the search; it is counted, and the same on every machine.`
 
 type explainFlags struct {
 	clusterTarget
@@ -25,6 +29,8 @@ type explainFlags struct {
 	files     []string
 	namespace string
 	output    outputForm
+	tried     bool
+	work      int
 }
 
 func explainCommand(sc terminalOutput) *cobra.Command {
@@ -40,6 +46,9 @@ func explainCommand(sc terminalOutput) *cobra.Command {
 	f.logRange.addFlags(cmd)
 	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil, "log lines of the functions, several times")
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the pod")
+	cmd.Flags().BoolVar(&f.tried, "tried", false, "list the changes that do not help, too")
+	cmd.Flags().IntVar(&f.work, "search-work", whatif.DefaultWork,
+		"work of the search for what would help: a question is 400, and one more for each node and four for each pod that waits; 0 for none")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
@@ -68,14 +77,19 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	if source.Snapshot, err = f.readSnapshot(ctx, sc, l); err != nil {
 		return err
 	}
-	memory, err := store.NewDisruptionMemory[disruption.Memory](l.kube).ReadMemory(ctx)
+	source.Memory, err = store.NewDisruptionMemory[disruption.Memory](l.kube).ReadMemory(ctx)
 	if err != nil {
-		memory = disruption.Memory{} // only says less about what disruption has in mind
+		source.Memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
+	stored, err := newEditedObjects(ctx, l)
+	if err != nil {
+		return err
+	}
+	source.Search = whatif.Limits{Work: cmp.Or(f.work, -1), Accept: stored.accept}
 	var a explain.Answer
 	err = sc.withProgress("asking what becomes of nodes and pods", func() (err error) {
 		sells := binpack.ResolveOfferings(source.Snapshot)
-		source.View = status.ViewOf(source.Snapshot, memory, sells)
+		source.View = status.ViewOf(source.Snapshot, source.Memory, sells)
 		a, err = ask(source, sells)
 		return err
 	})
@@ -84,6 +98,12 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	}
 	if err != nil {
 		return err
+	}
+	if a.WhatIf != nil {
+		stored.addPlaces(a.WhatIf.Changes)
+		if !f.tried {
+			a.WhatIf.Tried = nil
+		}
 	}
 	return sc.showAnswer(f.output, a, func() error { return showAnswer(sc, a) })
 }
@@ -96,8 +116,8 @@ func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binp
 		if !strings.Contains(name, "/") {
 			name = f.namespace + "/" + name
 		}
-		return func(s explain.Source, _ binpack.Offerings) (explain.Answer, error) {
-			return explain.ExplainPod(s, name)
+		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
+			return explain.ExplainPod(s, name, m)
 		}, nil
 	case "node", "nodes", "no", "nodeclaim", "nodeclaims":
 		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
@@ -117,6 +137,9 @@ func showAnswer(sc terminalOutput, a explain.Answer) error {
 	for _, why := range a.Why {
 		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(why, width), "\n", "\n    ") + "\n")
 	}
+	for _, line := range whatIfLines(a.WhatIf) {
+		b.WriteString(strings.ReplaceAll(text.WrapSoft(line, width), "\n", "\n    ") + "\n")
+	}
 	if len(a.Past) > 0 {
 		b.WriteString("decided before:\n")
 	}
@@ -124,4 +147,27 @@ func showAnswer(sc terminalOutput, a explain.Answer) error {
 		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(p, width), "\n", "\n    ") + "\n")
 	}
 	return sc.writeText(b.String())
+}
+
+// whatIfLines say what would change the answer. What is to be copied is not wrapped.
+func whatIfLines(a *whatif.Answer) (out []string) {
+	if a == nil {
+		return nil
+	}
+	for _, c := range a.Changes {
+		out = append(out, "  would help: "+c.String())
+		for _, e := range c.Edits {
+			out = append(out, "    "+e.Place)
+		}
+	}
+	if len(a.Changes) == 0 {
+		out = append(out, fmt.Sprintf("  no change of one or two places would help (%d questions)", a.Questions))
+	}
+	if a.Unasked > 0 {
+		out = append(out, fmt.Sprintf("  not asked for lack of work: %d; see --search-work", a.Unasked))
+	}
+	for _, e := range a.Tried {
+		out = append(out, "  does not help: "+e.String())
+	}
+	return out
 }

@@ -192,6 +192,7 @@ func planWithPreferences(w workload.File, c instancetypes.Catalog, rules cluster
 		return p, err
 	}
 	s.Rules = rules
+	addWhatIf(p.Unplaced, s, w.IndexNames().GroupOf)
 	p.PreferencesUSD = pricePreferences(s, p, func(s cluster.Snapshot) workload.Placement {
 		return workload.FromPlan(w, binpack.Pods(s))
 	})

@@ -75,6 +75,9 @@ func showTable(sc terminalOutput, p workload.Placement) error {
 			for _, r := range u.Reasons { // each on lines of its own
 				why = append(why, text.WrapSoft(r, sc.reasonWidth()))
 			}
+			for _, c := range u.WouldHelp {
+				why = append(why, text.WrapSoft("would help: "+c, sc.reasonWidth()))
+			}
 			t.AppendRow(table.Row{sc.paintText(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
 		}
 		render(t)

@@ -110,7 +110,7 @@ func (f File) unplacedByGroup(list []plan.Unplaced, group func(key string) strin
 	for _, u := range list {
 		g := group(u.Pod)
 		if byGroup[g] == nil {
-			byGroup[g] = &Unplaced{Group: g}
+			byGroup[g] = &Unplaced{Group: g, Pod: u.Pod}
 		}
 		byGroup[g].Count++
 		for _, why := range u.Why {

@@ -43,6 +43,10 @@ type Unplaced struct {
 	Group   string   `json:"group"`
 	Count   int      `json:"count"`
 	Reasons []string `json:"reasons"`
+	// changes that would give a pod of it a place, the cheapest first
+	WouldHelp []string `json:"wouldHelp,omitempty"`
+
+	Pod string `json:"-"` // one of them, namespace/name; empty where no plan speaks of any
 }
 
 // CountUnplaced counts the pods that have no place.

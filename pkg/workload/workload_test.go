@@ -200,7 +200,7 @@ func TestFromPlan(t *testing.T) {
 	}
 	got = FromPlan(f, plan.Plan{Unplaced: []plan.Unplaced{{Pod: "shop/web-2", Why: []string{"a", "b"}}, {Pod: "shop/web-1", Why: []string{"a"}}}})
 	if diff := cmp.Diff([]Unplaced{
-		{Group: "web", Count: 3, Reasons: []string{"a", "b", notWaiting}}, {Group: "default/once", Count: 1, Reasons: []string{notWaiting}},
+		{Group: "web", Count: 3, Reasons: []string{"a", "b", notWaiting}, Pod: "shop/web-2"}, {Group: "default/once", Count: 1, Reasons: []string{notWaiting}},
 	}, got.Unplaced); diff != "" || got.Gap == nil || *got.Gap != 0 {
 		t.Errorf("unplaced (-want +got), gap %v:\n%s", got.Gap, diff)
 	}

@@ -11,6 +11,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/status"
 	"joiner.sh/pkg/decisionlog"
+	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -18,6 +19,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/whatif"
 )
 
 // mostPast bounds the entries of the past, mostOthers the types that are named beside one.
@@ -31,6 +33,8 @@ type Source struct {
 	Snapshot cluster.Snapshot
 	View     status.View          // of the snapshot
 	Records  []decisionlog.Record // of the decision log, the oldest first; none if nobody gave them
+	Memory   disruption.Memory    // what disrupt remembered last, the zero value if nobody knows
+	Search   whatif.Limits        // of the search for what would help
 }
 
 // Answer is an explanation.
@@ -39,6 +43,9 @@ type Answer struct {
 	Verdict string   `json:"verdict"`        // one sentence
 	Why     []string `json:"why,omitempty"`  // sentences
 	Past    []string `json:"past,omitempty"` // of the decision log: time and what was decided
+
+	// what would change the answer; nil where nobody asks for another
+	WhatIf *whatif.Answer `json:"whatIf,omitempty"`
 }
 
 // NotFoundError says that there is no such thing, and what has a similar name.
@@ -57,7 +64,7 @@ func (e *NotFoundError) Error() string {
 }
 
 // ExplainPod explains the pod namespace/name.
-func ExplainPod(s Source, key string) (Answer, error) {
+func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 	i := slices.IndexFunc(s.Snapshot.Pods, func(p cluster.Pod) bool { return p.Key() == key && !p.Virtual })
 	if i < 0 {
 		return Answer{}, suggestSimilar("pod", key, podNames(s.Snapshot))
@@ -75,6 +82,9 @@ func ExplainPod(s Source, key string) (Answer, error) {
 		a.Verdict = "no node is made for it: " + s.notProvisionable(p)
 	default:
 		a.Verdict, a.Why = podOutlook(p, provisioning.Decide(s.Snapshot).Plan)
+	}
+	if w := whatif.ForPod(s.Snapshot, sells, key, s.Search); w.Questions > 0 {
+		a.WhatIf = &w
 	}
 	if len(p.Unmodelled) > 0 {
 		a.Why = append(a.Why, "what cannot be planned for: "+strings.Join(p.Unmodelled, "; "))
@@ -150,6 +160,11 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 		verb = "disruption may take it: "
 	}
 	a.Why = append(a.Why, verb+n.Why)
+	if h.Claim != nil {
+		if w := whatif.ForNode(s.Snapshot, s.Memory, sells, h.Claim.Name, s.Search); w.Questions > 0 {
+			a.WhatIf = &w
+		}
+	}
 	return a, nil
 }
 

@@ -87,13 +87,13 @@ func said(a explain.Answer, err error) string {
 func TestAnswers(t *testing.T) {
 	s, sells := source(t)
 	for _, c := range []struct{ got, want string }{
-		{said(explain.ExplainPod(s, "shop/old")), `pod shop/old: it is on node n1: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
+		{said(explain.ExplainPod(s, "shop/old", sells)), `pod shop/old: it is on node n1: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
 it asks for cpu=500m memory=1024Mi pods=1
 2026-11-22T10:00:00Z a node for it and 2 others: on-demand m5.xlarge in us-west-2a from pool general at 0.1920 USD/h`},
-		{said(explain.ExplainPod(s, "shop/gated")), "pod shop/gated: no node is made for it: the scheduler has not said yet that no node can take it (a scheduling gate, or it was made just now)"},
-		{said(explain.ExplainPod(s, "shop/new")), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1942 USD/h, 0.0022 of it for volumes and addresses
+		{said(explain.ExplainPod(s, "shop/gated", sells)), "pod shop/gated: no node is made for it: the scheduler has not said yet that no node can take it (a scheduling gate, or it was made just now)"},
+		{said(explain.ExplainPod(s, "shop/new", sells)), `pod shop/new: the next pass launches a node for it: on-demand m5.xlarge in us-west-2a from pool general at 0.1942 USD/h, 0.0022 of it for volumes and addresses
 the node is for 1 pods, which ask for cpu=3800m memory=1024Mi pods=1 with its daemons; 1 types are possible`},
-		{said(explain.ExplainPod(s, "default/new")), "there is no pod default/new; there is shop/new"},
+		{said(explain.ExplainPod(s, "default/new", sells)), "there is no pod default/new; there is shop/new"},
 		{said(explain.ExplainNode(s, "general-abc", sells)), `node n1: it is ready: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
 1 pods are on it; they ask for 13% of its cpu and 7% of its memory
 its NodeClaim general-abc of pool general asks for cpu=500m memory=1024Mi pods=1; 3 offers that it may be can be had now
@@ -107,8 +107,8 @@ its condition Drained is False: not yet`},
 		}
 	}
 	for _, c := range []struct{ got, want string }{
-		{said(explain.ExplainPod(s, "shop/giant")), "no instance type is big enough for cpu=500"},
-		{said(explain.ExplainPod(s, "shop/giant")), "2026-11-22T11:57:00Z unschedulable: too big (2 times)"},
+		{said(explain.ExplainPod(s, "shop/giant", sells)), "no instance type is big enough for cpu=500"},
+		{said(explain.ExplainPod(s, "shop/giant", sells)), "2026-11-22T11:57:00Z unschedulable: too big (2 times)"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z propose Underutilized, saves 0.1000 USD/h, for spot m5.large in us-west-2a"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z not disrupted: a pod must stay"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T10:00:00Z launched from pool general for 3 pods, shop/old among them, at 0.1920 USD/h; 0 types were possible"},

@@ -21,6 +21,7 @@ type Aside struct {
 	pacing   ceiling.Pacing
 	launched int // nodes, by the last pass
 	late     lateDecision
+	help     wouldHelp
 }
 
 // launchFaults are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by

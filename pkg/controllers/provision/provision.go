@@ -211,7 +211,11 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = p.Shield().Do("what is told", func() error { // logged
 		p.events().recordLaunches(ctx, s, made)
-		p.events().recordUnplaced(ctx, s, interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced)
+		unplaced := interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced
+		if launched+changed == 0 { // else there is more to do
+			unplaced = p.Aside.withHelp(s, unplaced)
+		}
+		p.events().recordUnplaced(ctx, s, unplaced)
 		p.events().recordPools(ctx, s, decided.Plan)
 		p.events().recordCeiling(ctx, s, decided.Plan.Held)
 		p.writeBufferStatus(ctx, s, decided.Plan)
