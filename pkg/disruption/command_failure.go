@@ -3,6 +3,7 @@ package disruption
 import (
 	"fmt"
 	"maps"
+	"slices"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
@@ -10,56 +11,114 @@ import (
 
 // CommandFailure records that commands about a NodeClaim were rolled back.
 type CommandFailure struct {
-	At    time.Time `json:"at"`              // the last
+	At    time.Time `json:"at,omitzero"`     // the last that says something about this NodeClaim
 	Again int       `json:"again,omitempty"` // consolidations that failed again soon after they were tried again
+	// when the last failed that was about others as well: until that is forgotten, commands are about this one alone
+	Alone time.Time `json:"alone,omitzero"`
 }
 
-// maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
-const maxRetryAfter = 8 * time.Hour
+const (
+	// maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
+	maxRetryAfter = 8 * time.Hour
+	// aloneFor is how long commands are about a node alone after one about several failed: all of those have their turn
+	// by then, even where budgets let one go at a time.
+	aloneFor = 24 * time.Hour
+)
 
-// WithFailure returns the memory with commands about these NodeClaims as failed just now: they could not be begun.
-func (m Memory) WithFailure(claims []string, now time.Time) Memory {
+// WithFailure returns the memory with the command as failed just now: it could not be begun, because of these of its
+// NodeClaims or, if none is named, for any of them.
+func (m Memory) WithFailure(c Command, because []string, now time.Time) Memory {
 	m.Failed = maps.Clone(m.Failed)
 	if m.Failed == nil {
 		m.Failed = map[string]CommandFailure{}
 	}
-	for _, name := range claims {
-		m.Failed[name] = CommandFailure{At: now, Again: m.Failed[name].Again}
+	shared := isShared(len(c.Claims), len(c.Launches))
+	wait := waitsAfter(c.Reason, shared && len(because) == 0)
+	if len(because) == 0 {
+		because = c.Claims
+	}
+	for _, name := range because {
+		m.Failed[name] = m.Failed[name].failedAt(now, shared, wait)
 	}
 	return m
 }
 
-// rememberFailure records a failed command on its nodes: what has just failed fails again. Consolidation, which
-// launches nodes for nothing each time, waits twice as long after each further failure. Drift does not wait longer,
-// because it must be done.
-func (pr *progress) rememberFailure(claims []string, reason v1.DisruptionReason, why string) {
-	for _, name := range claims {
-		f, again := pr.failures[name]
-		if again && reason == v1.DisruptionUnderutilized {
-			f.Again++
+// isShared reports whether the nodes of a command depend on each other: replacements are made for all of them together.
+func isShared(nodes, replacements int) bool { return nodes > 1 && replacements > 0 }
+
+// waitsAfter reports whether a node is left alone for a while after a failed command. Where nobody knows which of
+// several nodes is to blame, each may go by itself at once: no node waits for its neighbour. Consolidation does wait,
+// which launches nodes for nothing each time.
+func waitsAfter(reason v1.DisruptionReason, anyOfSeveral bool) bool {
+	return !anyOfSeveral || reason == v1.DisruptionUnderutilized
+}
+
+// failedAt returns the failure with another one at the time now, of a command about several nodes if it was shared.
+func (f CommandFailure) failedAt(now time.Time, shared, wait bool) CommandFailure {
+	if shared {
+		f.Alone = now
+	}
+	if wait {
+		f.At = now
+	}
+	return f
+}
+
+// rememberFailure records a failed command on the node to blame, or on all of its nodes: what has just failed fails
+// again. Consolidation, which launches nodes for nothing each time, waits twice as long after each further failure.
+// Drift does not wait longer, because it must be done. Nodes that shared replacements go alone next.
+func (pr *progress) rememberFailure(r *runningCommand, f commandFault) {
+	about, shared := r.claims, isShared(len(r.claims), r.mark.Replacements)
+	if len(f.of) == 1 {
+		about = f.of
+	}
+	wait := waitsAfter(r.mark.Reason, shared && len(about) > 1)
+	for _, n := range about {
+		name := n.Claim.Name
+		old := pr.failures[name]
+		again := pr.now().Before(old.At.Add(2 * pr.rules.waitAfter(old)))
+		next := old.failedAt(pr.now(), shared, wait)
+		switch {
+		case again && r.mark.Reason == v1.DisruptionUnderutilized:
+			next.Again++
+		case !again:
+			next.Again = 0
 		}
-		f.At = pr.now()
-		pr.failures[name] = f
-		if n := pr.byClaim[name]; n != nil && n.notConsolidated.reason == "" {
-			n.notConsolidated = refusal{IneligibleFailed, why}
+		pr.failures[name] = next
+		if wait && n.notConsolidated.reason == "" {
+			n.notConsolidated = refusal{IneligibleFailed, f.why}
 		}
 	}
 }
 
-// keepFailures returns the failures of the pass before that are less than two waits old: what fails again by then fails
-// again.
+// keepFailures returns the failures of the pass before that are less than two waits old, by when what fails again fails
+// again, and those after which nodes go alone still.
 func (st *State) keepFailures(failures map[string]CommandFailure) map[string]CommandFailure {
-	out := map[string]CommandFailure{}
+	out, now := map[string]CommandFailure{}, st.now()
 	for name, f := range failures {
-		if st.byClaim[name] == nil || !st.now().Before(f.At.Add(2*st.rules.waitAfter(f))) {
+		if st.byClaim[name] == nil ||
+			!now.Before(f.At.Add(2*st.rules.waitAfter(f))) && !now.Before(f.Alone.Add(aloneFor)) {
 			continue
 		}
-		if f.At.After(st.now()) {
-			f.At = st.now() // the clock was set back
+		if f.At.After(now) { // the clock was set back
+			f.At = now
+		}
+		if f.Alone.After(now) {
+			f.Alone = now
 		}
 		out[name] = f
 	}
 	return out
+}
+
+// goesAlone reports whether commands about the node are about no other, because one about several failed.
+func (cs *candidates) goesAlone(n *stateNode) bool {
+	return cs.now().Before(cs.failures[n.Claim.Name].Alone.Add(aloneFor))
+}
+
+// mayShare returns the nodes that commands may be about together.
+func (cs *candidates) mayShare(set []*stateNode) []*stateNode {
+	return slices.DeleteFunc(slices.Clone(set), cs.goesAlone)
 }
 
 // waitAfter returns how long consolidation leaves a node alone after the failure.

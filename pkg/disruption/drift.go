@@ -35,14 +35,14 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 		return c, true
 	}
 	if mayAsk() {
-		if c, ok := ps.replaceDrifted(ps.eval.driftBaseline, ps.budget.limitSet(empty, v1.DisruptionDrifted)); ok {
+		if c, ok := ps.replaceDrifted(ps.eval.driftBaseline, ps.nextDrifted(empty)); ok {
 			return c, true
 		}
 	}
 	first := 1 + slices.IndexFunc(set, func(n *stateNode) bool { return n.Claim.Name == m.Drifted })
 	set = slices.Concat(set[first:], set[:first])
 	for mayAsk() {
-		batch := ps.budget.limitSet(set, v1.DisruptionDrifted)
+		batch := ps.nextDrifted(set)
 		if len(batch) == 0 {
 			break
 		}
@@ -54,6 +54,16 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 		set = slices.DeleteFunc(set, func(n *stateNode) bool { return slices.Contains(batch, n) })
 	}
 	return Command{}, false
+}
+
+// nextDrifted returns those of the nodes that the next command is about, within budgets: the first one alone if it goes
+// alone, or else all that need not.
+func (ps *pass) nextDrifted(set []*stateNode) []*stateNode {
+	set = ps.budget.limitSet(set, v1.DisruptionDrifted)
+	if len(set) > 0 && ps.candidates.goesAlone(set[0]) {
+		return set[:1]
+	}
+	return ps.candidates.mayShare(set)
 }
 
 // byDriftTime puts those first that drifted first.

@@ -58,9 +58,13 @@ func (s *setSearch) mayEvaluate(x candidateSet) bool {
 
 // resumeSet evaluates the set that the pass before had no work left for.
 func (s *setSearch) resumeSet(claims []string) {
+	may := s.shared
+	if len(claims) == 1 {
+		may = s.all
+	}
 	var set []*stateNode
 	for _, name := range claims {
-		if n := s.byClaim[name]; n != nil && slices.Contains(s.all, n) {
+		if n := s.byClaim[name]; n != nil && slices.Contains(may, n) {
 			set = append(set, n)
 		}
 	}

@@ -85,7 +85,7 @@ func TestANodeProtectedMeanwhileIsNotInTheSetLeftOver(t *testing.T) {
 	s := crowded(t, 6)
 	search := searchFor(newState(s, Memory{}, binpack.ResolveOfferings(s), nil))
 	protected, other := search.all[0], search.all[1]
-	search.all = search.all[1:]
+	search.shared = search.shared[1:]
 	search.resumeSet([]string{protected.Claim.Name, other.Claim.Name})
 	if _, asked := search.withOthers[protected]; asked {
 		t.Errorf("%s is asked about", protected.Claim.Name)

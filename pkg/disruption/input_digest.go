@@ -101,6 +101,11 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 		x.addPrice((*n).cost)
 	})
 	sumDigests(&d, ps.nodes, func(x *inputDigest, n **stateNode) { x.addStateNode(ps.State, *n) })
+	for _, n := range candidates {
+		if ps.candidates.goesAlone(n) {
+			d.addText(n.Claim.Name, "alone")
+		}
+	}
 	if len(ps.snapshot.Pools) > manyPools {
 		d.addNumber(ps.now().Unix() / 60)
 	}

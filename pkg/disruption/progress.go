@@ -51,39 +51,24 @@ func (pr *progress) advanceCommands(p *Plan) {
 	for _, r := range pr.underWay() {
 		pr.tellStage(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
-		e := EndedCommand{Command: r.mark.ID, Reason: r.mark.Reason, Claims: namesOf(r.claims)}
-		fault, failed := pr.commandFailure(r), r.failedRevision()
-		fault = cmp.Or(fault, failed)
-		missing := late(r)
+		pr.splitUnreplaced(r, late, p)
+		fault, missing := pr.commandFailure(r), late(r)
+		if failed := r.failedRevision(); fault.why == "" && failed != "" {
+			fault = commandFault{why: failed, ofRevision: true}
+		}
 		switch {
-		case fault == "" && missing != "":
-			fault = pr.isStalled(r)
-		case fault == "":
+		case fault.why == "" && missing != "":
+			fault.why = pr.isStalled(r)
+		case fault.why == "":
 			missing = pr.awaitsClosing(r)
 		}
 		switch {
-		case fault != "":
-			e.Why = fault
-			for _, n := range r.with {
-				if len(n.moving) == 0 && n.Claim.Deleting.IsZero() && !isProtected(n) && !pr.isExpectedOn(n) &&
-					!n.isHalted() && !n.isTried() {
-					e.Unused = append(e.Unused, n.Claim.Name)
-				}
-			}
-			p.RollBack = append(p.RollBack, e)
-			// else it is no failure, and the reports are about them as well
-			if failed == "" && !slices.ContainsFunc(r.claims, pr.isReportOnly) {
-				pr.rememberFailure(e.Claims, e.Reason, fault)
-			}
+		case fault.why != "":
+			pr.rollBack(r, fault, p)
 		case missing == "":
-			e.Why = fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason)
-			if pr.isStaticCommand(e.Claims) {
-				e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
-			}
-			pr.ongoing[r.mark.ID] = true
-			p.Finish = append(p.Finish, e)
+			pr.finish(r, p)
 		default:
-			p.Waiting = append(p.Waiting, strings.Join(e.Claims, ",")+": "+missing)
+			p.Waiting = append(p.Waiting, strings.Join(namesOf(r.claims), ",")+": "+missing)
 			pr.ongoing[r.mark.ID] = true
 		}
 	}
@@ -120,44 +105,6 @@ func (st *State) underWay() []*runningCommand {
 			b.claims[0].Claim.Name)
 	})
 	return out
-}
-
-// commandFailure returns why a command cannot end well, or nothing.
-func (pr *progress) commandFailure(r *runningCommand) string {
-	alive := 0
-	for _, n := range r.with {
-		if !n.Deleting() {
-			alive++
-		}
-	}
-	untainted := slices.IndexFunc(r.claims, func(n *stateNode) bool { return n.Node == nil || !isTainted(n.Node) })
-	switch {
-	case r.mark.ID == "":
-		return "its mark cannot be read"
-	case untainted >= 0: // before its replacements, which are made later
-		return "node " + r.claims[untainted].Name() + " was not tainted, or the taint was removed"
-	case alive < r.mark.Replacements:
-		return fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive, r.mark.Replacements)
-	case !pr.now().Before(r.mark.Since.Add(pr.rules.replaceTimeout)):
-		return fmt.Sprintf("its pods had no room elsewhere within %s", pr.rules.replaceTimeout)
-	}
-	if i := slices.IndexFunc(r.claims, pr.isReportOnly); i >= 0 {
-		return "disruption of " + r.claims[i].Claim.Name + " is only reported by now"
-	}
-	for _, n := range r.claims {
-		if isProtected(n) {
-			return fmt.Sprintf("node %s carries %s meanwhile", n.Name(), v1.AnnotationDoNotDisrupt)
-		}
-		if r.mark.Reason == v1.DisruptionDrifted && n.Claim.TerminationGrace != nil {
-			continue
-		}
-		for _, p := range n.pods {
-			if p.Active() && p.Protected(pr.now()) {
-				return fmt.Sprintf("pod %s carries %s meanwhile", p.Key(), v1.AnnotationDoNotDisrupt)
-			}
-		}
-	}
-	return ""
 }
 
 // startingReplacements returns the replacements that have an instance and are not ready.

@@ -46,6 +46,7 @@ type setSearch struct {
 	consolidation consolidation
 	budget        *Budget
 	all           []*stateNode // candidates
+	shared        []*stateNode // of them, those that commands may be about together
 	refused       map[uint64]bool
 	later         map[uint64]bool
 	missed        []Shortfall  // by the number of binary digits of their size
@@ -85,8 +86,8 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 	}
 	ps.eval.sortByWaste(all)
 	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all,
-		refused: map[uint64]bool{}, later: map[uint64]bool{}, missed: slices.Clone(m.Search.Missed),
-		withOthers:  map[*stateNode]bool{},
+		shared: ps.candidates.mayShare(all), refused: map[uint64]bool{}, later: map[uint64]bool{},
+		missed: slices.Clone(m.Search.Missed), withOthers: map[*stateNode]bool{},
 		maxLooks:    ps.rules.steps * looksPerQuestion,
 		minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
 	for _, id := range m.Search.Sets {
@@ -224,8 +225,8 @@ func digestOf(set []*stateNode) uint64 {
 
 // firstSets returns what can go without replacement, and the nodes that waste most.
 func (s *setSearch) firstSets() []candidateSet {
-	out := s.halveSet(s.budget.limitSet(s.all, v1.DisruptionUnderutilized))
-	if set := s.greedySet(s.all, false); len(set) > 0 {
+	out := s.halveSet(s.budget.limitSet(s.shared, v1.DisruptionUnderutilized))
+	if set := s.greedySet(s.shared, false); len(set) > 0 {
 		// answered without the packer
 		out = append(out, candidateSet{set: set, usd: math.Inf(1), work: s.eval.meter.questionWork(podsOf(set), 0)})
 	}

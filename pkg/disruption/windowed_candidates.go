@@ -40,7 +40,7 @@ func (s *setSearch) windowSets(at SearchWindow) (out []candidateSet, next Search
 	b := s.eval.consolidationSimulator()
 	most := b.Looks() + s.maxLooks
 	for ; at.Order < 2; at = (SearchWindow{Order: at.Order + 1}) {
-		all := slices.SortedFunc(slices.Values(s.all), []func(a, b *stateNode) int{byWaste, byTotalWaste}[at.Order])
+		all := slices.SortedFunc(slices.Values(s.shared), []func(a, b *stateNode) int{byWaste, byTotalWaste}[at.Order])
 		for ; at.From < len(all) && at.Count < maxWindows; at.Count++ {
 			if b.Looks() > most {
 				return out, at

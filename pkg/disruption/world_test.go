@@ -147,8 +147,9 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		return w.pass(d), nil
 	case "changed":
 		var out strings.Builder
+		check := NewLiveCheck(w.Snapshot, w.memory)
 		for _, c := range w.held.Begin {
-			fmt.Fprintln(&out, cmp.Or(ChangedSince(w.Snapshot, c, w.memory), "nothing"))
+			fmt.Fprintln(&out, cmp.Or(check.ChangedSince(c), "nothing"))
 		}
 		return out.String(), nil
 	case "wait":

@@ -188,12 +188,13 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 		return err
 	}
 	live.Now, live.Rules = m.d.Now(), m.d.Rules
+	check := disruption.NewLiveCheck(live, *next)
 	var begun []plan.Launch
 	for _, c := range p.Begin {
 		why := ""
 		checked := m.d.TryStep(ctx, &m.d.failed, "proof of the disruption of "+strings.Join(c.Claims, ","),
 			func() error {
-				if why = disruption.ChangedSince(live, c, *next); why == "" {
+				if why = check.ChangedSince(c); why == "" {
 					why = m.ceilingRefusal(live, begun, c, next)
 				}
 				return nil
@@ -211,9 +212,9 @@ func (m *commandApplier) applyBegun(ctx context.Context, p disruption.Plan, next
 		}
 		begun = append(begun, c.Launches...)
 		m.applyCommand(ctx, disruption.Plan{Begin: []disruption.Command{c}}, c.Claims, func() error {
-			about, err := m.beginCommand(ctx, c)
-			if err != nil && !controllers.IsConflict(err) {
-				*next = next.WithFailure(about, m.d.Now())
+			because, err := m.beginCommand(ctx, c)
+			if err != nil && (len(because) > 0 || !controllers.IsConflict(err)) {
+				*next = next.WithFailure(c, because, m.d.Now())
 			}
 			return m.noteRefusedReplacement(ctx, c, err)
 		})
@@ -231,7 +232,7 @@ func (m *commandApplier) ceilingRefusal(live cluster.Snapshot, begun []plan.Laun
 	live.Catalog, live.Classes = m.s.Catalog, m.s.Classes
 	why := ceiling.Refusal(live, begun, c.Launches)
 	if why != "" {
-		*next = next.WithFailure(c.Claims, m.d.Now())
+		*next = next.WithFailure(c, nil, m.d.Now())
 	}
 	return why
 }
@@ -250,31 +251,65 @@ func (m *commandApplier) noteRefusedReplacement(ctx context.Context, c disruptio
 }
 
 // beginCommand writes the intent down, keeps pods off the nodes, and then stores the replacements: a node that may not
-// be tainted has nothing launched for it. A command of which a part is missing is taken back by the next pass. With an
-// error it returns the claims that it is about.
-func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) (about []string, err error) {
-	mark := c.AsMark(m.d.Now())
-	for _, name := range c.Claims {
+// be tainted has nothing launched for it. A command of which a part is missing is taken back by the next pass; one
+// without replacements goes on with the nodes of which nothing is missing. With an error it returns the claims that
+// alone are to blame, if it is about single ones.
+func (m *commandApplier) beginCommand(ctx context.Context, c disruption.Command) (because []string, err error) {
+	mark, message := c.AsMark(m.d.Now()), c.String()
+	begins := &commandNodes{c: c}
+	begins.each(ctx, func(name string) error {
 		cond := &cluster.Condition{Type: v1.ConditionDisruptionReason, Status: "True", Reason: string(c.Reason),
-			Message: c.String()}
-		if err := m.annotateClaim(ctx, name, mark.String(), cond); err != nil {
-			return []string{name}, err
-		}
+			Message: message}
+		return m.annotateClaim(ctx, name, mark.String(), cond)
+	})
+	if !begins.stopped {
+		m.recordBalancedApproval(ctx, c)
 	}
-	m.recordBalancedApproval(ctx, c)
-	for _, name := range c.Claims {
+	begins.each(ctx, func(name string) error {
 		m.recordOnClaimAndNode(ctx, name, cluster.Event{Reason: "DisruptionLaunching",
-			Message: "Disrupting NodeClaim: " + c.String()})
-		if err := m.d.Moves.TaintNode(ctx, m.nodes[name]); err != nil {
-			return []string{name}, err
-		}
+			Message: "Disrupting NodeClaim: " + message})
+		return m.d.Moves.TaintNode(ctx, m.nodes[name])
+	})
+	if err := errors.Join(begins.errs...); err != nil {
+		return begins.because, err
 	}
 	for _, l := range c.Launches {
 		if err := m.createReplacement(ctx, l, c); err != nil {
-			return c.Claims, err
+			return nil, err
 		}
 	}
 	return nil, nil
+}
+
+// commandNodes are the nodes of a command that begins.
+type commandNodes struct {
+	c       disruption.Command
+	because []string // claims whose step failed, not by a conflict
+	errs    []error
+	failed  map[string]bool // claims whose step failed
+	stopped bool            // nothing more is done: its replacements are for all nodes together
+}
+
+// each takes a step for each claim of which none has failed. In a command with replacements the first that fails is the
+// last.
+func (b *commandNodes) each(ctx context.Context, do func(claim string) error) {
+	for _, name := range b.c.Claims {
+		if b.stopped || b.failed[name] {
+			continue
+		}
+		err := do(name)
+		if err == nil {
+			continue
+		}
+		if b.failed == nil {
+			b.failed = map[string]bool{}
+		}
+		b.failed[name], b.stopped = true, len(b.c.Launches) > 0 || ctx.Err() != nil
+		b.errs = append(b.errs, err)
+		if !controllers.IsConflict(err) {
+			b.because = append(b.because, name)
+		}
+	}
 }
 
 // createReplacement stores the NodeClaim of one replacement, which provision launches.

@@ -1,11 +1,14 @@
 package disrupt_test
 
 import (
+	"context"
 	"errors"
 	"testing"
 	"time"
 
+	"joiner.sh/pkg/controllers/disrupt"
 	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/testing/controllertest"
 	"joiner.sh/pkg/testing/fake"
 )
@@ -50,6 +53,47 @@ func TestAClaimThatMayNotBeDeletedIsTold(t *testing.T) {
 	for _, c := range w.Claims() {
 		if kept := c.Name == all[0].Name; kept != c.Deleting.IsZero() {
 			t.Errorf("claim %s is being deleted: %t", c.Name, !c.Deleting.IsZero())
+		}
+	}
+}
+
+// deniesTaintOf is an API server whose admission denies the taint of disruptions on one node.
+type deniesTaintOf struct {
+	disrupt.NodeTainter
+	node string
+}
+
+func (d deniesTaintOf) TaintNode(ctx context.Context, n cluster.Node) error {
+	if n.Name == d.node {
+		return errDenied
+	}
+	return d.NodeTainter.TaintNode(ctx, n)
+}
+
+// Of empty nodes that go together the one that may not be tainted stays, and the others go with the command that was
+// begun about all.
+func TestAnEmptyNodeThatMayNotBeTaintedKeepsNoOther(t *testing.T) {
+	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 4)
+	w := f.World
+	w.ScaleApp("web", 0)
+	w.Advance(10 * time.Second)
+	all := w.Claims()
+	if len(all) < 2 {
+		t.Fatalf("%d claims, want two or more", len(all))
+	}
+	refused := all[0].NodeName
+	for range 4 {
+		ports := w.Ports(fake.Fault{})
+		d := f.Disrupt(ports)
+		d.Moves = deniesTaintOf{ports, refused}
+		if err := d.Run(t.Context(), f.Once()); err != nil && !errors.Is(err, errDenied) {
+			t.Fatal(err)
+		}
+		w.Advance(20 * time.Second)
+	}
+	for _, c := range w.Claims() {
+		if kept := c.NodeName == refused; kept != c.Deleting.IsZero() || c.Annotations[disruption.AnnotationMark] != "" && kept {
+			t.Errorf("claim %s is being deleted: %t, marked with %q", c.Name, !c.Deleting.IsZero(), c.Annotations[disruption.AnnotationMark])
 		}
 	}
 }
