@@ -231,10 +231,10 @@ func (w *world) kinOfBudgets(names []string) (out []string) {
 }
 
 // checkWatchGoesOn: an invocation that met what nobody may write stays for the others as long as it may: for claims
-// that end, and for pods that wait for a node.
+// that end, and for pods that wait for a node. One whose passes have taken long ends when another would not fit.
 func checkWatchGoesOn(w *world, s invocationReturned) []string {
 	inv, d := s.inv, w.network.denied
-	stay := min(w.plan.stay, inv.fn.Timeout-5*time.Second) - w.plan.skew - seconds
+	stay := min(w.plan.stay, inv.fn.Timeout-5*time.Second) - w.plan.skew - seconds - inv.longestPass
 	if d == nil || d.name == "" || w.trouble || !inv.denied || time.Since(inv.started) >= stay ||
 		w.lambda.runningInvocations(inv.fn) > 1 {
 		return nil

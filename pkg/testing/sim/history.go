@@ -35,7 +35,7 @@ func (w *world) remember(step any) {
 	case claimDeleted:
 		rememberReason(w, s)
 	case fleetOrdered:
-		if ofAnother(w, s) {
+		if ofAnother(w, s) && len(soldOutOrdered(w, s)) > 0 {
 			s.by.recalled[orderedBy(s.order)] = true
 		}
 	}

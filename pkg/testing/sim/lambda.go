@@ -71,12 +71,13 @@ type invocation struct {
 	unseen  bool           // it was shown a class that refresh has not looked at as it is
 	woke    bool           // it woke refresh
 	refused time.Time      // when EC2 refused it a start first
-	leased  time.Time      // when it took the lease of capacity last
+	leased  time.Time      // when it took the lease of capacity last, and not when it kept it for longer
 	cache   *processCache  // of the process it runs in
 	looked  time.Time      // when it looked at all of the cluster last
 	misled  bool           // its cache showed it, against the contract, what may be older than itself
 
-	recalled map[string]bool // UIDs of claims of others for which it has asked EC2
+	longestPass time.Duration   // of those that took the lease of capacity
+	recalled    map[string]bool // UIDs of claims of others for which it has asked EC2 for what is sold out as well
 
 	podMemory [][]cluster.Pod // of its snapshots
 }

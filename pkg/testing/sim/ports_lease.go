@@ -22,12 +22,13 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 	}
 	written := p.leaseVersions(name)
 	ok, err := callPort(ctx, p.caller, take, name, func() (bool, error) {
-		if l := p.api.leases[name]; l.holder != "" && l.holder != holder && time.Now().Before(l.until) {
+		l := p.api.leases[name]
+		if l.holder != "" && l.holder != holder && time.Now().Before(l.until) {
 			return false, nil
 		}
 		written.storeLease(storedLease{holder: holder, until: time.Now().Add(ttl)})
-		if name == capacityLease {
-			p.inv.leased = time.Now()
+		if l.holder != holder { // or it is kept for longer, in the same pass
+			p.inv.noteLease(name)
 		}
 		return true, nil
 	})
@@ -43,6 +44,7 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 		}
 		written := p.leaseVersions(name)
 		err := tryPort(ctx, p.caller, give, name, func() error {
+			p.inv.notePass(name)
 			if p.api.leases[name].holder == holder {
 				written.storeLease(storedLease{})
 			}
@@ -54,6 +56,20 @@ func (p *leasePorts) Acquire(ctx context.Context, name, holder string, ttl time.
 		return err
 	}
 	return release, true, nil
+}
+
+// noteLease notes when the invocation took the lease of capacity.
+func (i *invocation) noteLease(name string) {
+	if name == capacityLease {
+		i.leased = time.Now()
+	}
+}
+
+// notePass notes how long it had it.
+func (i *invocation) notePass(name string) {
+	if name == capacityLease {
+		i.longestPass = max(i.longestPass, time.Since(i.leased))
+	}
 }
 
 // leaseWrite is one write of a lease, by the versions before and after.
