@@ -17,7 +17,7 @@ type Measurements struct {
 	looked        bool
 	unschedulable int
 	asleep        int // pods that wait until a NodePool wakes
-	leftOut       int // types whose nodes were bought in vain
+	leftOut       int // types and classes whose nodes were bought in vain
 	held          int // launches that the ceiling of the cluster did not allow, in the pass with the most
 	unbound       time.Duration
 	decisions     []time.Duration

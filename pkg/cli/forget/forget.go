@@ -104,6 +104,9 @@ func markText(m instancetypes.NotedMark, now time.Time) string {
 	case class != "":
 		about, does = fmt.Sprintf("EC2NodeClass %s, %s", class, instanceType), "left out"
 		did = fmt.Sprintf("%d nodes bought in vain", len(m.Instances))
+	case m.Class() != "" && m.LeavesOut():
+		about, does = "EC2NodeClass "+m.Class(), "left alone"
+		did = fmt.Sprintf("%d nodes never became usable", len(m.Instances))
 	case m.Class() != "":
 		about, does, did = "EC2NodeClass "+m.Class(), "left alone", "a launch failed"
 	}

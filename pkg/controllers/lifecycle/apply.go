@@ -73,7 +73,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 		return w.setDeadline(ctx, claim, a)
 	case plan.NoteFailedLaunch:
 		return w.l.Failures.NoteFailedLaunch(ctx, claim.Class, a.Instance, a.Why)
-	case plan.NoteMissing:
+	case plan.NoteMissing, plan.NoteUseless:
 		_, err := w.l.Failures.NoteUnusedNodes(ctx, a.Unused, nil)
 		return err
 	case plan.LeaveNode:

@@ -48,7 +48,8 @@ type LaunchFailures interface {
 	// NoteFailedLaunch notes that an instance of the class ended before its node joined. From the second one on
 	// provision leaves the class alone for a while.
 	NoteFailedLaunch(ctx context.Context, class, instance, why string) error
-	// NoteUnusedNodes notes nodes that never had a resource: from the second one on it counts as zero for a day.
+	// NoteUnusedNodes notes nodes that never had a resource, or never became usable: from the second or third one on it
+	// counts as zero for a day, or their class is left alone for an hour.
 	NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
 		used []string) ([]instancetypes.UnavailableOffering, error)
 }

@@ -190,3 +190,9 @@ func (p Pool) ClassKey() string { return RevisionKey(p.Class, p.Revision) }
 func (c Claim) ClassKey() string {
 	return RevisionKey(c.Class, c.Annotations[api.AnnotationNodeRevision])
 }
+
+// IsOfClass reports whether the claim was launched for the class as it is now, as far as refresh has written its hash.
+func (c Claim) IsOfClass(class instancetypes.Class) bool {
+	return (class.Hash == "" || c.Annotations[awsv1.AnnotationHash] == class.Hash) && slices.ContainsFunc(class.Images,
+		func(i instancetypes.Image) bool { return i.ID == c.ImageID })
+}

@@ -188,15 +188,17 @@ type UnavailableOffering struct {
 	Offer
 	// Scope limits the mark to launches into one capacity reservation or placement group, by its id, or of one
 	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offer and the scope of a subnet is about that
-	// subnet, whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass;
-	// one of a type alone and a ClassScope about that type of the class.
+	// subnet, whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass, two if it has a
+	// Cause and none; one of a type alone and a ClassScope about that type of the class.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
 	Times int       `json:"times"`
 	// of a mark about a type of a class: the resource that its nodes never have, empty for a type that is left out
 	Resource string `json:"resource,omitempty"`
-	Cause    string `json:"cause,omitempty"` // of such a mark: holds as long as Class.CauseOf says the same
+	// of such a mark, and of one about a class whose nodes never become usable: it holds as long as Class.CauseOf says
+	// the same
+	Cause string `json:"cause,omitempty"`
 }
 
 // classScope begins the scope of a mark about an EC2NodeClass.
@@ -228,10 +230,10 @@ func (m UnavailableOffering) ClassType() (class, instanceType string) {
 	return name, m.Type
 }
 
-// LeavesOut reports whether the mark leaves a type of a class out because its nodes were bought in vain.
+// LeavesOut reports whether the mark leaves a type of a class, or a class, out because its nodes were bought in vain.
 func (m UnavailableOffering) LeavesOut() bool {
 	class, _ := m.ClassType()
-	return class != "" && m.Resource == ""
+	return class != "" && m.Resource == "" || m.Class() != "" && m.Cause != ""
 }
 
 // Covers reports whether the mark applies to the offer at the time now.

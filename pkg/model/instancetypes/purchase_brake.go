@@ -8,11 +8,11 @@ import (
 	"time"
 )
 
-// UnusedNode is a node that was bought in vain: none of the pods that it was for came to run on it, or it never had a
-// resource that they ask for.
+// UnusedNode is a node that was bought in vain: none of the pods that it was for came to run on it, it never had a
+// resource that they ask for, or it never became usable.
 type UnusedNode struct {
 	Class    string // EC2NodeClass
-	Type     string
+	Type     string // empty where that is held against the class, whatever the type
 	Resource string // that it never had; empty for a node that took no pods
 	Cause    string // see Class.CauseOf
 	Instance string // id
@@ -40,7 +40,7 @@ type NotedMark struct {
 
 // RemembersUnused reports whether the mark is about nodes that were bought in vain, and until when they count.
 func (m NotedMark) RemembersUnused() (until time.Time, of bool) {
-	if class, _ := m.ClassType(); class == "" {
+	if m.Resource == "" && !m.LeavesOut() {
 		return time.Time{}, false
 	}
 	return m.Since.Add(2 * restOf(m.Resource)), true
@@ -54,7 +54,8 @@ func restOf(resource string) time.Duration {
 }
 
 // CauseOf is a hash of what nodes of the type follow from: the class as drift compares it, its images, and what was
-// learned of the type. What was noted about another cause says nothing about this one.
+// learned of the type. Of no type it is that of all nodes of the class. What was noted about another cause says nothing
+// about this one.
 func (c Class) CauseOf(instanceType string) string {
 	var seen []Observation
 	for _, o := range c.Observed {
@@ -75,9 +76,9 @@ func (c Class) CauseOf(instanceType string) string {
 }
 
 // NoteUnusedNodes adds nodes that were bought in vain to what is noted at the time now. From as many of one cause on as
-// are allowed their type is marked for an hour, or its resource for a day. A node of which pods came to run after all,
-// by its instance id, is taken back, and the mark with the last one that it needs: smaller pods than those that it was
-// bought for say nothing of these. Each node counts once. The list given is not changed.
+// are allowed their type or class is marked for an hour, or the resource of the type for a day. A node of which pods
+// came to run after all, by its instance id, is taken back, and the mark with the last one that it needs: smaller pods
+// than those that it was bought for say nothing of these. Each node counts once. The list given is not changed.
 func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
 	changed bool) {
 	next = slices.Clone(old)
@@ -113,6 +114,9 @@ func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now ti
 
 // isNotedBy reports whether the mark is about the node's class, type and resource.
 func (u UnusedNode) isNotedBy(m NotedMark) bool {
+	if u.Type == "" {
+		return m.Class() == u.Class && m.LeavesOut()
+	}
 	class, of := m.ClassType()
 	return class == u.Class && of == u.Type && m.Resource == u.Resource
 }

@@ -29,6 +29,8 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 		until[is] = k.Until
 		what := "sold out"
 		switch {
+		case k.Class() != "" && k.LeavesOut():
+			what = fmt.Sprintf("%d nodes of the class in a row never became usable; it is left alone", k.Times)
 		case k.Class() != "":
 			what = "instances of the class end before they join; it is left alone"
 		case k.RefusedForClass():

@@ -41,6 +41,7 @@ const (
 	// hold against the claim's class that its instance ended before its node joined
 	NoteFailedLaunch ActionKind = "note failed launch"
 	NoteMissing      ActionKind = "note missing resource" // hold Unused against the type of the claim's class
+	NoteUseless      ActionKind = "note useless node"     // hold Unused against the claim's class and type
 	CountPool        ActionKind = "count"                 // store in the pool what its nodes have
 	Registrations    ActionKind = "registrations"         // note in the pool how registrations went
 	NoteShifts       ActionKind = "note shifts"           // note on the pool which zonal shifts its events told of

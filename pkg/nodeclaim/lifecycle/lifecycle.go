@@ -231,7 +231,7 @@ func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) 
 		return v.failLaunch(c, i), true
 	}
 	if reason, why := v.deletionReason(c); reason != "" {
-		return append(v.noteMissing(c, reason),
+		return append(append(v.noteMissing(c, reason), noteUseless(v.index, c, reason)...),
 			plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}), true
 	}
 	if impaired, doomed := v.endImpaired(c); doomed {

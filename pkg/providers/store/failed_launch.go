@@ -42,7 +42,7 @@ func (l *UnavailableOfferings) addFailure(ctx context.Context, class, instance, 
 func noteFailure(old storedMarks, class, why string, now time.Time) (next storedMarks, changed bool) {
 	why, scope := why[:min(len(why), maxWhy)], instancetypes.ClassScope(class)
 	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
-	i := slices.IndexFunc(out, func(e storedMark) bool { return e.Class() == class })
+	i := slices.IndexFunc(out, func(e storedMark) bool { return e.Class() == class && e.Cause == "" })
 	if i < 0 {
 		out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope,
 			Until: now.UTC(), Why: why, Times: 1}, Since: now.UTC()})

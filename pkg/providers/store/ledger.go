@@ -161,7 +161,8 @@ func (e storedMarks) alreadyMarked(k instancetypes.UnavailableOffering, period t
 
 func compareOffers(a, b instancetypes.UnavailableOffering) int {
 	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone),
-		cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Resource, b.Resource))
+		cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Resource, b.Resource),
+		cmp.Compare(min(len(a.Cause), 1), min(len(b.Cause), 1)))
 }
 
 // mergeMarks adds marks to what is stored. Entries are forgotten when marking them again would start afresh.

@@ -5,7 +5,6 @@ import (
 	"strings"
 	"time"
 
-	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -44,7 +43,7 @@ func UnusedNodes(s cluster.Snapshot) (unused []instancetypes.UnusedNode, used []
 		}
 		p, of := v.refusedPod(h)
 		class, known := s.ClassOf(h.Claim.ClassKey())
-		if !of || !known || !isOfClass(h.Claim, class) {
+		if !of || !known || !h.Claim.IsOfClass(class) {
 			continue
 		}
 		said, _, _ := strings.Cut(p.Unschedulable, " preemption:")
@@ -112,10 +111,4 @@ func isKeptFree(h cluster.StateNode) bool {
 		return t.IsNomination() || t.IsFailedRevision() || t.IsPreviousRevision() ||
 			stopped && t.Key == "node.kubernetes.io/unschedulable"
 	})
-}
-
-// isOfClass reports whether the claim was launched for the class as it is now, as far as refresh has written its hash.
-func isOfClass(c *cluster.Claim, class instancetypes.Class) bool {
-	return (class.Hash == "" || c.Annotations[aws.AnnotationHash] == class.Hash) && slices.ContainsFunc(class.Images,
-		func(i instancetypes.Image) bool { return i.ID == c.ImageID })
 }
