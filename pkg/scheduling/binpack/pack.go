@@ -38,12 +38,6 @@ func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Typ
 	return types
 }
 
-// ProveLowerBound is what any plan for the pods of the snapshot costs at least, in USD per hour. It is higher than the
-// bound of Pods and takes longer.
-func ProveLowerBound(s cluster.Snapshot, sells Offerings) float64 {
-	return search.ProveLowerBound(packing.NewProblem(s, sells))
-}
-
 // DemandMilliseconds is how much work all pods of a pass may be by the settings.
 func DemandMilliseconds(rules cluster.Settings) int { return podclass.DemandMilliseconds(rules) }
 

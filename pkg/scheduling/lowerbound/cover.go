@@ -12,8 +12,6 @@ type PriceClass struct {
 	Group int32     // the group whose places it takes, -1 for none
 	Kind  int32     // classes of one kind may be on the same offers, as far as they fit
 	Most  float64   // on one node, beside what fits; 0 for any number
-	AnyOf []int32   // each pod is one of any of these classes instead, which nodes hold; for RaiseBound alone
-	Each  float64   // how many pods are of one of those classes at most, 0 for no limit
 
 	parts bool // it is no pod but a shape of which pods are parts
 }
@@ -199,11 +197,7 @@ func newSolver(p CoverProblem) *solver {
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
-	return newSolverWith(p, p.addLimits(dims), dims)
-}
-
-// newSolverWith is a solver for a problem that has a class for each offer of which there are so many.
-func newSolverWith(p CoverProblem, limit []int32, dims int) *solver {
+	limit := p.addLimits(dims)
 	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)),
 		upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)),
 		basis: make([]Basis, len(p.Offers)), limit: limit}
@@ -223,7 +217,7 @@ func newSolverWith(p CoverProblem, limit []int32, dims int) *solver {
 			}
 		}
 	}
-	s.m = newMaster(p.Classes, p.coverAsOthers(first))
+	s.m = newMaster(p.Classes, first)
 	s.differs = make([]bool, dims)
 	for r := range dims {
 		s.differs[r] = p.offersVary(r)

@@ -2,13 +2,12 @@ package lowerbound
 
 import "math"
 
-// stepsPerRow is how many steps an improvement takes at most for each row, stepsBesideLimits beside limited offers,
-// where steps are short.
-const stepsPerRow, stepsBesideLimits = 12, 60
+// stepsPerRow is how many steps an improvement takes at most for each row.
+const stepsPerRow = 12
 
 // improveBasis takes columns into the basis while that lowers the cost.
 func (m *masterProblem) improveBasis() {
-	for left := m.keys.stepsAtOnce(m.rowCount()); left > 0 && !m.isSpent(); left-- {
+	for left := stepsPerRow*m.rowCount() + 100; left > 0; left-- {
 		enter := m.pricing.noteBestColumns(m)
 		for range maxNotedColumns {
 			if enter < 0 {
@@ -33,17 +32,6 @@ func (m *masterProblem) improveBasis() {
 			return
 		}
 	}
-}
-
-// isSpent reports whether all the work is done that it may do.
-func (m *masterProblem) isSpent() bool { return m.most > 0 && m.work >= m.most }
-
-// stepsAtOnce is how many steps an improvement takes at most in a problem of so many rows.
-func (o *offerKeys) stepsAtOnce(rows int) int {
-	if len(o.limited) > 0 {
-		return stepsBesideLimits*rows + 100
-	}
-	return stepsPerRow*rows + 100
 }
 
 // dropColumns drops the columns that cost much more than what they hold is worth, exchanges that turned out wrong among

@@ -100,34 +100,6 @@ func TestSmallerMarketsHaveNearlyTheBound(t *testing.T) {
 	}
 }
 
-// The search for fills of whole pods ends early enough, and the fleet of whole nodes costs little more than the bound.
-func TestWholePodsOnMarkets(t *testing.T) {
-	for _, c := range []struct {
-		classes, rounds int
-		seeds           uint64
-		gap             float64
-	}{{12, 160, 10, 7e-4}, {30, 176, 4, 1.3e-3}} {
-		rounds, gap, usd, bound := 0, 0.0, 0.0, 0.0
-		for seed := range c.seeds {
-			p := market(seed, c.classes)
-			got := SolveWholePods(p)
-			rounds, gap, bound = rounds+got.Rounds, gap+got.Least/got.Bound-1, bound+got.Bound
-			if c.classes > 12 {
-				continue
-			}
-			for _, n := range CoverByWholeNodes(p, 0) {
-				usd += p.Offers[n.Offer].Price
-			}
-		}
-		t.Logf("%d classes: %d rounds, gap %.5f, fleet %.4f of the bound",
-			c.classes, rounds, gap/float64(c.seeds), usd/bound)
-		if rounds > c.rounds || gap/float64(c.seeds) > c.gap || usd > bound*1.0085 {
-			t.Errorf("%d classes: %d rounds, want at most %d; gap %.5f, want %.5f; fleet %.4f of the bound",
-				c.classes, rounds, c.rounds, gap/float64(c.seeds), c.gap, usd/bound)
-		}
-	}
-}
-
 // A fleet that is looked for anew, from a node for each class alone, costs what it cost before, or hardly less.
 func TestAFreshBasisComesToTheSameCost(t *testing.T) {
 	for seed := range uint64(10) {

@@ -10,10 +10,9 @@ type column struct {
 	cost    float64
 	class   []int32
 	amount  []float64
-	spoilt  bool  // it holds more pods than are left
-	wrong   bool  // it is an exchange that turned out wrong
-	limited bool  // there are only so many of the node; the class that stands for it comes first
-	of      int32 // the limited offer that it is of, and one; 0 for a node that can be bought
+	spoilt  bool // it holds more pods than are left
+	wrong   bool // it is an exchange that turned out wrong
+	limited bool // there are only so many of the node; the class that stands for it comes first
 }
 
 // exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
@@ -39,11 +38,8 @@ type masterProblem struct {
 	pivots  []float64 // what is there
 	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
 	dual    bool      // it does
-	basis   []float64 // while its inverse is made
-	keys    offerKeys
 	pricing pricing
 	work    int // numbers it went through
-	most    int // work after which it improves nothing more, 0 for any
 	steps   int // that it took
 	anew    int // of them those in which it began anew the last time
 }
@@ -73,26 +69,22 @@ func newMaster(classes []PriceClass, first []column) *masterProblem {
 	return m
 }
 
-// startBasis begins with what the keys hold, and covers the rest of each row with its class alone.
+// startBasis covers each row with its class alone.
 func (m *masterProblem) startBasis() {
 	clear(m.inverse)
 	clear(m.inside)
-	m.keys.demandBeside(m)
-	for _, o := range m.keys.limited {
-		m.inside[o.key] = true
-	}
 	n := m.rowCount()
-	for r, rest := range m.keys.rest {
+	for r, demand := range m.demand {
 		j := m.alone[r]
-		if j < 0 || rest < 0 { // of a limit nothing is used, or keys hold more than enough
+		if j < 0 { // of a limit nothing is used
 			m.basic[r] = int32(-1 - r)
-			m.inverse[r*n+r], m.has[r], m.prices[r] = -1, -rest, 0
+			m.inverse[r*n+r], m.has[r], m.prices[r] = -1, -demand, 0
 			continue
 		}
 		m.basic[r], m.inside[j] = j, true
 		c := &m.columns[j]
 		m.inverse[r*n+r] = 1 / c.amount[0]
-		m.has[r], m.prices[r] = rest/c.amount[0], c.cost/c.amount[0]
+		m.has[r], m.prices[r] = demand/c.amount[0], c.cost/c.amount[0]
 	}
 }
 
@@ -137,12 +129,6 @@ func (m *masterProblem) pivotColumn(enter int32) bool {
 			leave, length = r, t
 		}
 	}
-	if len(m.keys.limited) > 0 {
-		if offer, sooner := m.keys.steps(m, enter, length); offer >= 0 {
-			m.exchangeKey(enter, offer, sooner)
-			return true
-		}
-	}
 	if leave < 0 {
 		return false
 	}
@@ -159,13 +145,12 @@ func (m *masterProblem) basicSteps(enter int32) {
 		}
 		return
 	}
-	m.keys.differences(m, &m.columns[enter])
-	rows, amounts := m.keys.rows, m.keys.amounts
+	c := &m.columns[enter]
 	for r := range n {
 		row := m.inverse[r*n : r*n+n]
 		x := 0.0
-		for i, k := range rows {
-			x += row[k] * amounts[i]
+		for i, k := range c.class {
+			x += row[m.row[k]] * c.amount[i]
 		}
 		m.step[r] = x
 	}
@@ -177,7 +162,6 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 	for r := range n {
 		m.has[r] -= length * m.step[r]
 	}
-	m.keys.take(length)
 	m.work += n * n / 2
 	m.steps++
 	m.has[leave] = length
@@ -227,7 +211,7 @@ func (m *masterProblem) reducedCost(enter int32) float64 {
 		return m.prices[-1-enter]
 	}
 	c := &m.columns[enter]
-	x := c.cost + m.keys.worthOf(m, c, func(k int32) float64 { return m.prices[m.row[k]] })
+	x := c.cost
 	for i, k := range c.class {
 		x -= m.prices[m.row[k]] * c.amount[i]
 	}

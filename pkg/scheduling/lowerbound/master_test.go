@@ -46,20 +46,3 @@ func TestARepricingTakesAsManyStepsAsBeginningAnew(t *testing.T) {
 		t.Errorf("%d steps after a long beginning, want %d", got, 3*mend)
 	}
 }
-
-// An improvement ends soon once so much work is done, and goes on when more is given.
-func TestAnImprovementEndsWithItsWork(t *testing.T) {
-	s := newSolver(market(3, 40))
-	s.generateColumns()
-	s.m.startBasis()
-	s.m.most = s.m.work + 1
-	before := s.m.steps
-	s.m.improveBasis()
-	if steps := s.m.steps - before; steps > maxNotedColumns+1 {
-		t.Errorf("%d steps with hardly any work, want one look at all columns", steps)
-	}
-	s.m.most, before = 0, s.m.steps
-	if s.m.improveBasis(); s.m.steps-before < 2*maxNotedColumns {
-		t.Errorf("%d steps more with any work: this test says nothing", s.m.steps-before)
-	}
-}

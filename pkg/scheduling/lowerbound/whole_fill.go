@@ -35,14 +35,8 @@ func needsOf(classes []PriceClass) [][]podNeed {
 	return out
 }
 
-// itemOf is an item of so many pods of the class at most.
-func (w *wholePodProblem) itemOf(k int32, most int32) nodeItem {
-	return nodeItem{class: k, group: w.Classes[k].Group, needs: w.needs[k], most: most}
-}
-
-// collectItems collects the classes of which a node may hold some: those of which one pod loses no more than so much
-// against the best fill of fractions.
-func (w *wholePodProblem) collectItems(holds []int32, mosts []float64, leastGain float64) {
+// collectItems collects the classes of which a node may hold some.
+func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 	for j, k := range holds {
 		v, n := w.filler.Value[k], mosts[j]
 		if v <= 0 || n < 1 || w.m.row[k] < 0 {
@@ -52,11 +46,8 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64, leastGain
 		for r := range w.filler.Price {
 			gain -= w.filler.Price[r] * w.filler.itemColumn(k, r)
 		}
-		if gain >= leastGain-rounding {
-			it := w.itemOf(k, int32(min(n, 1e6)))
-			it.value, it.gain = v, gain
-			w.items = append(w.items, it)
-		}
+		w.items = append(w.items, nodeItem{class: k, group: w.Classes[k].Group, needs: w.needs[k],
+			most: int32(min(n, 1e6)), value: v, gain: gain})
 	}
 	slices.SortFunc(w.items, func(a, b nodeItem) int {
 		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.class, b.class))
@@ -79,77 +70,9 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64, leastGain
 	w.n, w.best = append(w.n[:0], make([]int32, n)...), append(w.best[:0], make([]int32, n)...)
 }
 
-// rounding is what gains may be wrong by, in USD per hour.
-const rounding = 1e-9
-
-// lastWorth is what the fill is worth now that was best when the offer was asked last, as far as it still may be.
-func (w *wholePodProblem) lastWorth(at int) (worth float64) {
-	if w.last == nil {
-		w.last, w.place = make([]LimitedFill, len(w.Offers)), make([]int32, len(w.Classes))
-	}
-	last := &w.last[at]
-	w.again = w.again[:0]
-	for i, k := range last.Class {
-		n := int32(last.Amount[i])
-		if w.left != nil {
-			n = min(n, int32(w.left[k]))
-		}
-		if v := w.filler.Value[k]; v > 0 {
-			it := w.itemOf(k, n)
-			n = w.fitCount(&it)
-			w.takeRoom(&it, float64(n))
-			worth += float64(n) * v
-		} else {
-			n = 0
-		}
-		w.again = append(w.again, n)
-	}
-	for i, k := range last.Class {
-		it := w.itemOf(k, 0)
-		w.takeRoom(&it, -float64(w.again[i]))
-	}
-	return worth
-}
-
-// tryLast takes the fill that was best when the offer was asked last for the best so far, if it is worth enough.
-func (w *wholePodProblem) tryLast(at int, worth float64) {
-	if worth <= w.most {
-		return
-	}
-	w.most = worth
-	for j, it := range w.items {
-		w.place[it.class] = int32(j + 1)
-	}
-	for i, k := range w.last[at].Class {
-		if j := w.place[k] - 1; j >= 0 {
-			w.best[j] = w.again[i]
-		}
-	}
-	for _, it := range w.items {
-		w.place[it.class] = 0
-	}
-}
-
-// keepLast remembers the best fill of the offer, if one is worth enough.
-func (w *wholePodProblem) keepLast(at int) {
-	if !slices.ContainsFunc(w.best, func(n int32) bool { return n > 0 }) {
-		return
-	}
-	last := &w.last[at]
-	last.Class, last.Amount = last.Class[:0], last.Amount[:0]
-	for j, n := range w.best {
-		if n > 0 {
-			last.Class, last.Amount = append(last.Class, w.items[j].class), append(last.Amount, int(n))
-		}
-	}
-}
-
 // mostNow is how many pods of each class that the offer holds one node may have.
 func (w *wholePodProblem) mostNow(o *NodeOffer, at int) []float64 {
 	most := w.solver.most[at]
-	if w.left == nil {
-		return most
-	}
 	w.mosts = w.mosts[:0]
 	for j, k := range o.Holds {
 		w.mosts = append(w.mosts, min(most[j], w.left[k]))
@@ -169,8 +92,8 @@ func (w *wholePodProblem) tryCounts(j int, worth, room float64) {
 		if w.steps++; w.steps > w.patience {
 			return
 		}
-		spare := room + w.rest[j] - w.most*w.margin // what may be lost of it to leave a fill that is worth enough
-		if spare <= 0 || worth+w.bestYield(j) <= w.most*w.margin {
+		spare := room + w.rest[j] - w.most*leastBetter // what may be lost of it to leave a fill that is worth enough
+		if spare <= 0 || worth+w.bestYield(j) <= w.most*leastBetter {
 			return
 		}
 		if spare+it.gain <= 0 {

@@ -121,7 +121,6 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 		}
 		s.scarce = d < len(c.scarce) && c.scarce[d]
 		s.unwanted = !dd.wanted(v, c, d)
-		s.beyond = dd.hasShare(p)
 		s.away = v.Together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
@@ -136,12 +135,6 @@ func (dd *domainDivision) limitPods(p ClassDomain, most int) int {
 		most = min(most, limit-dd.a.landed[p]-dd.given[p])
 	}
 	return most
-}
-
-// hasShare reports whether the domain has its share of the class, see strategy.DomainShares; false where it has none.
-func (dd *domainDivision) hasShare(p ClassDomain) bool {
-	share, ok := dd.a.Strategy.DomainShares[p]
-	return ok && dd.a.landed[p]+dd.given[p] >= share
 }
 
 // followers are the other classes whose pods must be near those of the view by the key. None are named where every
@@ -185,7 +178,6 @@ type domainScore struct {
 	away                            bool // from pods with which it must share a node
 	unwanted                        bool // no pods wait for one to be there
 	scarce                          bool // see scarceDomains
-	beyond                          bool // the domain has its share, see hasShare
 	breaks                          int  // see brokenSpreads
 	first, crowd, short, room, home int
 	price                           float64
@@ -200,9 +192,6 @@ func (s domainScore) lessThan(o domainScore) bool {
 	}
 	if s.scarce != o.scarce {
 		return o.scarce
-	}
-	if s.beyond != o.beyond {
-		return o.beyond
 	}
 	return cmp.Or(cmp.Compare(s.first, o.first), cmp.Compare(s.breaks, o.breaks), cmp.Compare(s.crowd, o.crowd),
 		cmp.Compare(s.short, o.short), cmp.Compare(s.room, o.room), cmp.Compare(s.home, o.home),

@@ -5,7 +5,6 @@ import (
 	"maps"
 	"slices"
 
-	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -29,9 +28,6 @@ type Strategy struct {
 	Caps              map[ClassDomain]int // most pods of a class in a domain, see improveDomains
 	SpotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
 	HostsByPrices     bool                // hosts are filled with what would cost most elsewhere
-	HostFills         *HostFills          // nil for none
-	RepricesHosts     bool                // what HostFills leave is priced anew while hosts are filled
-	DomainShares      map[ClassDomain]int // pods of a class that a domain gets before others get more
 	NodeCost          float64             // what a node costs beside its price, USD per hour
 }
 
@@ -95,7 +91,6 @@ type packing struct {
 	learned  *lessons
 	level    []int               // by class: how far it is relaxed
 	stuck    map[ClassDomain]int // pods that a domain was given and could not take
-	filled   []map[int32]int     // by host and price class: pods that it took by the strategy's HostFills
 	roomOnly bool                // make no new nodes
 }
 
@@ -202,13 +197,4 @@ func (pk *packing) resetLevels() {
 // currentRelaxation is the class as far as it is relaxed.
 func (pk *packing) currentRelaxation(k *podclass.Class) *podclass.RelaxedPod {
 	return k.Views[pk.level[k.ID]]
-}
-
-// HostFill is how many pods of which price classes a host should take.
-type HostFill = lowerbound.LimitedFill
-
-// HostFills is what each host should take before anything else.
-type HostFills struct {
-	Prices PodPrices // the fills count pods of classes of these
-	ByHost []HostFill
 }

@@ -39,9 +39,6 @@ func (pk *packing) settleSpread(now []*podclass.Class) {
 
 // useHosts fills the room that exists, and that of nodes opened before in this pass.
 func (pk *packing) useHosts(batches []*PodBatch) {
-	if pk.a.Strategy.HostFills != nil {
-		pk.placeHostFills(batches)
-	}
 	if pk.a.Strategy.HostsByPrices {
 		pk.fillHostsByPrices(batches)
 	}

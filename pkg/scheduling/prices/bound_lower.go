@@ -21,7 +21,7 @@ func (px *Pricing) LowerBound(a *packing.Solution) float64 {
 		p.placed[i] = len(k.Pods) - len(a.Rest[i])
 	}
 	usd := p.provenUSD(nil)
-	for _, x := range []*ShadowPrices{px.Worth, px.Alone, px.Raised} {
+	for _, x := range []*ShadowPrices{px.Worth, px.Alone} {
 		if x != nil {
 			usd = max(usd, p.provenUSD(x))
 		}
@@ -84,7 +84,7 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 	value, counts := x.Prices.Value, make([]float64, len(x.Classes))
 	sum, loosened := 0.0, 0.0
 	for i := range p.w.Classes.List {
-		loose, each := x.Members[i].addMinimumCounts(p.placed[i], value, counts)
+		loose, each := x.members[i].addMinimumCounts(p.placed[i], value, counts)
 		sum += float64(loose) * each
 		loosened += float64(loose) * each
 	}
@@ -96,7 +96,6 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 		r.filler.Group = append(r.filler.Group, -1)
 		sum += n * value[c]
 	}
-	sum += x.extraWorth(counts)
 	r.addHosts()
 	r.addReserved()
 	r.usd += r.paidRoom()
@@ -120,7 +119,7 @@ type roomWorth struct {
 func (r *roomWorth) addHosts() {
 	var items []int32
 	var most []float64
-	for h, b := range r.w.Nodes.Hosts {
+	for _, b := range r.w.Nodes.Hosts {
 		items, most = items[:0], most[:0]
 		for i, c := range r.x.Classes {
 			n := capacity.FitCount(c.need, b.Room)
@@ -133,11 +132,7 @@ func (r *roomWorth) addHosts() {
 			}
 		}
 		if len(items) > 0 {
-			worth := r.filler.Fill(items, most, packing.ScaleNeed(b.Room, r.x.Units), &lowerbound.Basis{})
-			if r.x.HostWorth != nil {
-				worth = min(worth, r.x.HostWorth[h])
-			}
-			r.usd += worth
+			r.usd += r.filler.Fill(items, most, packing.ScaleNeed(b.Room, r.x.Units), &lowerbound.Basis{})
 		}
 	}
 }

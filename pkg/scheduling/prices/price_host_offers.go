@@ -14,25 +14,25 @@ import (
 // pods are more than mostPriceRows, because the work grows by the third power of both together, but leastHostRows.
 const mostHostRows, leastHostRows, mostPriceRows = 100, 25, 350
 
-// HostOffers makes offers of the nodes that are there, for prices that reckon with their room.
-type HostOffers struct {
-	W   *packing.Problem
-	Out *ShadowPrices
+// hostOffers makes offers of the nodes that are there, for prices that reckon with their room.
+type hostOffers struct {
+	w   *packing.Problem
+	out *ShadowPrices
 }
 
 // addHosts adds the nodes that are there to the problem, alike ones as one offer of which there are so many. Alike are
 // nodes that admit the same pods and have about the same room: the less exactly, the more there are. The prices are
 // only better or worse for it: what proves a bound looks at each node by itself.
-func (h HostOffers) addHosts() {
+func (h hostOffers) addHosts() {
 	hosts, admitted := h.admittingHosts()
-	most := mostHostSorts(len(h.Out.Classes))
+	most := mostHostSorts(len(h.out.Classes))
 	for base := 1.5; ; base *= base {
 		sorts := h.alikeHosts(hosts, admitted, base)
 		if len(sorts) > most && base < noMatter {
 			continue
 		}
 		for _, o := range sorts {
-			h.Out.Problem.Offers = append(h.Out.Problem.Offers, *o)
+			h.out.Problem.Offers = append(h.out.Problem.Offers, *o)
 		}
 		return
 	}
@@ -48,7 +48,7 @@ const noMatter = 100
 
 // alikeHosts are the nodes that are there as offers, those as one that admit the same pods and whose rooms differ by no
 // more than about the factor: with the room that they have on an average.
-func (h HostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
+func (h hostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
 	sorts := map[string]*lowerbound.NodeOffer{}
 	var order []*lowerbound.NodeOffer
 	for i, b := range hosts {
@@ -60,11 +60,11 @@ func (h HostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor 
 		}
 		o := sorts[string(id)]
 		if o == nil {
-			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.Room)), Holds: h.ClassesOn(b)}
+			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.Room)), Holds: h.classesOn(b)}
 			sorts[string(id)], order = o, append(order, o)
 		}
 		o.Limit++
-		for r, x := range packing.ScaleNeed(b.Room, h.Out.Units) {
+		for r, x := range packing.ScaleNeed(b.Room, h.out.Units) {
 			o.Room[r] += x
 		}
 	}
@@ -86,20 +86,20 @@ func wholePower(x, factor float64) (n int64) {
 }
 
 // admittingHosts are the nodes that take some pods, and which by admission.
-func (h HostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) {
+func (h hostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) {
 	var asks []*podclass.Admission
-	for _, c := range h.Out.Classes {
+	for _, c := range h.out.Classes {
 		asks = append(asks, c.admit)
 	}
 	asks = podclass.DistinctAdmissions(asks)
-	for _, b := range h.W.Nodes.Hosts {
+	for _, b := range h.w.Nodes.Hosts {
 		bits, some := make([]byte, len(asks)), false
 		for i, ask := range asks {
 			if bits[i] = '0'; b.AlternativeFor(ask) >= 0 {
 				bits[i], some = '1', true
 			}
 		}
-		if some && slices.ContainsFunc(h.Out.Classes,
+		if some && slices.ContainsFunc(h.out.Classes,
 			func(c priceClass) bool { return capacity.FitCount(c.need, b.Room) > 0 }) {
 			hosts, admitted = append(hosts, b), append(admitted, string(bits))
 		}
@@ -107,11 +107,11 @@ func (h HostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) 
 	return hosts, admitted
 }
 
-// ClassesOn are the classes that wait and may be on the node.
-func (h HostOffers) ClassesOn(b *capacity.Bin) []int32 {
+// classesOn are the classes that wait and may be on the node.
+func (h hostOffers) classesOn(b *capacity.Bin) []int32 {
 	var holds []int32
-	for i, c := range h.Out.Classes {
-		if h.Out.Problem.Classes[i].Count > 0 && b.AlternativeFor(c.admit) >= 0 {
+	for i, c := range h.out.Classes {
+		if h.out.Problem.Classes[i].Count > 0 && b.AlternativeFor(c.admit) >= 0 {
 			holds = append(holds, int32(i))
 		}
 	}

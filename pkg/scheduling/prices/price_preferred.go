@@ -14,9 +14,6 @@ func (px *Pricing) GuidePricesFor(a *packing.Solution) *ShadowPrices {
 	if px.guide == nil {
 		px.guide = px.findGuidePrices(a)
 	}
-	if px.guide == px.Worth && px.Raised != nil {
-		return px.Raised
-	}
 	return px.guide
 }
 

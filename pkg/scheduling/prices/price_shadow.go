@@ -12,13 +12,13 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
-// Rounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
-const Rounds, guideRounds = 60, 20
+// provingRounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
+const provingRounds, guideRounds = 60, 20
 
 // ShadowPrices is what pods are worth: the least that one of each pod class adds to the price of any fleet. A pod class
 // that must spread over zones has a price in each of them.
 type ShadowPrices struct {
-	Members []classMembership
+	members []classMembership
 	Classes []priceClass
 	Problem lowerbound.CoverProblem
 	solver  *lowerbound.Solver
@@ -28,9 +28,7 @@ type ShadowPrices struct {
 	Fill     map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
 	Units    []float64
 
-	HostWorth []float64 // by host: no fill of whole pods is worth more, NoPrice where nothing is known; nil for none
-	Parts     []NewNodePart
-	repriced  map[string][]float64 // see reprice
+	repriced map[string][]float64 // see reprice
 }
 
 // priceClass is what the prices know of some pods.
@@ -58,7 +56,7 @@ func (p *ShadowPrices) Values() packing.ClassValues {
 // FindShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
 // nodes, or on those that are there too.
 func FindShadowPrices(w *packing.Problem, count func(*podclass.Class) int, hosts bool) *ShadowPrices {
-	return findViewPrices(w, count, (*podclass.Class).LastRelaxation, hosts, Rounds)
+	return findViewPrices(w, count, (*podclass.Class).LastRelaxation, hosts, provingRounds)
 }
 
 // findViewPrices is FindShadowPrices for pods as far as they are relaxed in the view of their class, improved at most
@@ -110,11 +108,11 @@ func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
 				w.Admissions.PinnedAdmission(v.Admission, []podclass.DomainPin{{Key: x.Key, Domain: domain}})))
 			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.Domains))
 		}
-		out.Members = append(out.Members, x)
+		out.members = append(out.members, x)
 	}
-	asked := AddUsefulOffers(w, out)
+	asked := addUsefulOffers(w, out)
 	if hosts {
-		HostOffers{w, out}.addHosts()
+		hostOffers{w, out}.addHosts()
 	}
 	out.solver = lowerbound.NewSolver(*p)
 	out.Prices = out.solver.Solve()
@@ -125,8 +123,8 @@ func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
 	return out
 }
 
-// AddUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
-func AddUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering {
+// addUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
+func addUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering {
 	p := &out.Problem
 	var asks []*podclass.Admission
 	for _, c := range out.Classes {
@@ -151,7 +149,7 @@ func AddUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering
 
 // ClassOf returns the price class of those pods of the class that the pins tie.
 func (p *ShadowPrices) ClassOf(k *podclass.Class, pins []podclass.DomainPin) int32 {
-	x := p.Members[k.ID]
+	x := p.members[k.ID]
 	if x.Key == "" {
 		return x.class
 	}
@@ -165,7 +163,7 @@ func (p *ShadowPrices) ClassOf(k *podclass.Class, pins []podclass.DomainPin) int
 
 // LowestPrice is what a pod of the class is worth where that is least.
 func (p *ShadowPrices) LowestPrice(k *podclass.Class) float64 {
-	x := p.Members[k.ID]
+	x := p.members[k.ID]
 	if x.Key == "" {
 		return p.Prices.Value[x.class]
 	}
@@ -192,9 +190,6 @@ func (x classMembership) leastInDomain(n int) int {
 	domains := len(x.Domains)
 	return max(0, (n-(domains-1)*x.Skew+domains-1)/domains)
 }
-
-// mostLoose is how many of n placed pods one domain holds at most beside those that are there at least.
-func (x classMembership) mostLoose(n int) int { return n/len(x.Domains) + x.Skew - x.leastInDomain(n) }
 
 // addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
 // plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average

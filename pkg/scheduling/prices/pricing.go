@@ -11,7 +11,6 @@ type Pricing struct {
 	w      *packing.Problem
 	Worth  *ShadowPrices                 // nil until the first new node is wanted
 	Alone  *ShadowPrices                 // the same without the nodes that are there, where worth reckons with these
-	Raised *ShadowPrices                 // the same with whole pods on nodes that are there, nil for none
 	guide  *ShadowPrices                 // of pods as far as a solution keeps what they prefer, nil until asked
 	proven map[*ShadowPrices]provenBound // by the prices that proved it; shared with those made of it
 }
@@ -35,20 +34,6 @@ func (px *Pricing) BesideHosts(a *packing.Solution) *Pricing {
 	out := &Pricing{w: px.w, Alone: px.Worth, proven: px.proven}
 	out.Worth = FindShadowPrices(px.w, func(k *podclass.Class) int { return len(k.Pods) - len(a.Rest[k.ID]) }, true)
 	return out
-}
-
-// WithRaised is the pricing with these raised prices.
-func (px *Pricing) WithRaised(raised *ShadowPrices) *Pricing {
-	out := *px
-	out.Raised = raised
-	return &out
-}
-
-// WithWorth is the pricing with these prices instead of its own.
-func (px *Pricing) WithWorth(worth *ShadowPrices) *Pricing {
-	out := *px
-	out.Worth = worth
-	return &out
 }
 
 // GuidePrices are the prices by which solutions are improved, nil until one was.

@@ -12,7 +12,6 @@ import (
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
-	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -21,7 +20,7 @@ import (
 // overlays, daemons, and pods that choose zones or keep apart, no way to place the pods that the plan places costs less
 // than its bound.
 func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
-	asked, tight, roomy, proved, raised := 0, 0, 0, 0, 0
+	asked, tight, roomy := 0, 0, 0
 	n := shortrun.Of(600, 100)
 	for seed := range uint64(n) {
 		w, err := scenario.FromText(tinyWorld(seed))
@@ -43,46 +42,13 @@ func TestBoundNeverExceedsTheBestPlan(t *testing.T) {
 		if p.LowerBoundUSD > 0.8*best {
 			tight++
 		}
-		patient := ProveLowerBound(packing.NewProblem(w.Snapshot, w.Market))
-		if patient > best*(1+1e-9) || patient < p.LowerBoundUSD*(1-1e-9) {
-			t.Errorf("seed %d: with patience the bound is %v, without %v, and a plan costs %v", seed, patient, p.LowerBoundUSD, best)
-		}
-		whole := raisedBound(w)
-		if whole > best*(1+1e-9) {
-			t.Errorf("seed %d: with whole pods the bound is %v, and a plan costs %v", seed, whole, best)
-		}
-		if whole > p.LowerBoundUSD*1.02 {
-			raised++
-		}
-		if patient > p.LowerBoundUSD*1.02 {
-			proved++
-		}
 		if len(w.Snapshot.Nodes) > 0 && p.LowerBoundUSD > 0 {
 			roomy++
 		}
 	}
-	if raised < asked/20 {
-		t.Errorf("of %d plans %d have a bound that is higher with whole pods, which is too few to test anything", asked, raised)
-	}
-	if proved < asked/20 {
-		t.Errorf("of %d plans %d have a bound that is higher with patience, which is too few to test anything", asked, proved)
-	}
 	if asked < n*2/3 || tight < asked/5 || roomy < n/6 {
 		t.Errorf("of %d plans %d have a bound near the best, and %d a bound beside room that there is, which is too few to test anything", asked, tight, roomy)
 	}
-}
-
-// raisedBound is the lower bound for the snapshot of the world with prices that reckon with whole pods.
-func raisedBound(world *scenario.World) float64 {
-	w := packing.NewProblem(world.Snapshot, world.Market)
-	a, st := placeMostPods(w)
-	px := st.pricing
-	if a.Used.Opened > 0 && px.Worth != nil {
-		f := &hostFillSearch{w: w, prices: px}
-		px, _ = f.raisePrices(a, 5*millisecond)
-		px, _ = f.raiseFurther(px, a, 5*millisecond)
-	}
-	return px.LowerBound(a)
 }
 
 // One small pod needs a whole node, so the bound is the price of the cheapest that holds it; where a host could take

@@ -86,15 +86,14 @@ type weightTier struct {
 // searchLimit is how many steps a search takes at most, of which some are done, and how much work.
 type searchLimit struct{ steps, done, work int }
 
-// improveByLocalSearch searches for a cheaper plan within the limit, by these prices. It returns the work that this
-// took.
-func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLimit) (work int) {
+// improveByLocalSearch searches for a cheaper plan within the limit, by these prices.
+func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLimit) {
 	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || a.Used.Opened == 0 {
-		return 0
+		return
 	}
 	goal := px.LowerBound(a) * (1 + smallGap)
 	if a.NewNodePrice() <= goal {
-		return 0
+		return
 	}
 	prices := px.GuidePricesFor(a)
 	a.Prices = prices
@@ -102,7 +101,7 @@ func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLi
 	s := &localSearch{a: a, prices: prices, use: a.SpotUse()}
 	s.ceiling = s.use.MostInPool()
 	if s.readNodes(); !s.runSteps(most, goal) || !s.use.AnyExceedsShare() {
-		return s.work
+		return
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
 	after := (&report.PlanWriter{Solution: a}).LaunchCost()
@@ -111,7 +110,6 @@ func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLi
 	if after < (&report.PlanWriter{Solution: a}).LaunchCost() {
 		a.Bins, a.Used.Pools, a.Used.Opened = newBins, newUsage, newOpened
 	}
-	return s.work
 }
 
 // tellSearched tells of everything on new nodes of the solution, which searches begin with, whichever of them find that

@@ -44,17 +44,11 @@ func (st pricedStrategy) pricedBy(px *prices.Pricing) pricedStrategy {
 // SolveProblem tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func SolveProblem(w *packing.Problem) plan.Plan {
 	best, st := placeMostPods(w)
-	px := st.pricing
-	fills := &hostFillSearch{w: w, prices: px}
-	if work := fills.workFor(best); work > 0 {
-		best, px = fills.findCheaper(best, st, work)
-	} else {
-		best, _ = improvePlan(w, best, st, math.MaxInt)
-	}
+	best = improvePlan(w, best, st)
 	pw := &report.PlanWriter{Solution: best}
 	out := plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(),
 		Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches()}
-	out.LowerBoundUSD = px.LowerBound(best)
+	out.LowerBoundUSD = st.pricing.LowerBound(best)
 	out.Existing = pw.ExistingPlacements()
 	out.Unplaced = append(out.Unplaced, report.Explainer{Solution: best}.ExplainUnplaced()...)
 	slices.SortFunc(out.Unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
@@ -127,18 +121,16 @@ func withinLimits(w *packing.Problem, a *packing.Solution, st pricedStrategy) *p
 	return a
 }
 
-// improve is the solution after all searches for something cheaper: other domains for pods that gather, less in one
+// improvePlan is the solution after all searches for something cheaper: other domains for pods that gather, less in one
 // pool of spot capacity, and all new nodes chosen together or, where that is not cheaper, a few at a time packed anew.
-// What remains of the work that the plan is worth then goes into the best of them, at most as much as is given. It
-// returns the work that searches took.
-func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy, most int) (*packing.Solution, int) {
+// What remains of the work that the plan is worth then goes into the best of them.
+func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
 	a = improveDomains(w, a, st)
 	near := st.pricing.IsNearBound(a, smallGap)
 	if a = diversifySpot(w, a, st); near && st.pricing.IsNearBound(a, ceilingGap) {
-		return a, 0
+		return a
 	}
 	b := newBudget(a, st.pricing)
-	b.left = min(b.left, most)
 	quick := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
 	if quick > 0 {
 		tellSearched(a)
@@ -146,21 +138,21 @@ func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy, mos
 	first := a
 	a, other := packByLinearProgram(w, a, st, b)
 	if a == first {
-		b.used += improveByLocalSearch(a, st.pricing, searchLimit{steps: quick})
+		improveByLocalSearch(a, st.pricing, searchLimit{steps: quick})
 	}
 	if w.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
-		return a, b.used
+		return a
 	}
 	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left}
 	if other != nil && a.Used.Opened <= veryFewNodes { // with few nodes it is mere chance which of them ends cheaper
 		deep.work /= 2
-		b.used += improveByLocalSearch(other, st.pricing, deep)
+		improveByLocalSearch(other, st.pricing, deep)
 	}
-	b.used += improveByLocalSearch(a, st.pricing, deep)
+	improveByLocalSearch(a, st.pricing, deep)
 	if other != nil && other.TotalCost() < a.TotalCost()*(1-1e-9) {
-		return other, b.used
+		return other
 	}
-	return a, b.used
+	return a
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
@@ -175,7 +167,7 @@ func packByLinearProgram(w *packing.Problem, best *packing.Solution, st pricedSt
 	next := diversifySpot(w, w.Pack(st.Strategy), st)
 	if b.allowsSearch() {
 		steps := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
-		b.used += improveByLocalSearch(next, st.pricing, searchLimit{steps: steps})
+		improveByLocalSearch(next, st.pricing, searchLimit{steps: steps})
 	}
 	if next.Waiting() != best.Waiting() {
 		return best, nil

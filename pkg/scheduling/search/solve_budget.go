@@ -40,7 +40,6 @@ type workBudget struct {
 	left  int
 	fleet int // beside it into choosing all nodes together
 	most  int // that may go into a plan whatever it is worth
-	used  int // that searches took
 }
 
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
@@ -83,7 +82,6 @@ func (b *workBudget) allowsFleet(a *packing.Solution, px *prices.Pricing) bool {
 		return false
 	}
 	b.left = min(b.left, b.most-work)
-	b.used += work
 	return true
 }
 

@@ -44,7 +44,7 @@ func (b *bill) addCost(h *Hour) {
 }
 
 // freshFleetPrice is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the
-// bound that it proves for any fleet, daemons and whole pods reckoned with. USD per hour.
+// bound that this proves for any fleet. USD per hour.
 func (b *bill) freshFleetPrice() (usd, bound float64) {
 	s := b.currentOfferings(cluster.Settings{MemoryOverhead: b.rules.MemoryOverhead})
 	for _, p := range b.api.listPods() {
@@ -54,8 +54,8 @@ func (b *bill) freshFleetPrice() (usd, bound float64) {
 		p.NodeName, p.Unscheduled, p.Nominated, p.Phase = "", true, "", "Pending"
 		s.Pods = append(s.Pods, p)
 	}
-	sells := binpack.ResolveOfferings(s)
-	return binpack.PodsFrom(s, sells).TotalPrice(), binpack.ProveLowerBound(s, sells)
+	p := binpack.Pods(s)
+	return p.TotalPrice(), p.LowerBoundUSD
 }
 
 // What a day costs beyond a fleet made anew, by where it is wasted. Other words are those of disruption.NotDisrupted.
