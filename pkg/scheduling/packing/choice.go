@@ -98,7 +98,7 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 		followers = dd.followers(v, c)
 	}
 	for d, price := range c.open {
-		p := ClassDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
+		p := classDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
 		most := dd.limitPods(p, c.most[d])
 		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
 			continue
@@ -130,7 +130,7 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 }
 
 // limitPods is how many more pods of the class the domain takes, at most so many, after what was learned of it.
-func (dd *domainDivision) limitPods(p ClassDomain, most int) int {
+func (dd *domainDivision) limitPods(p classDomain, most int) int {
 	if limit, ok := dd.pk.learned.caps[p]; ok {
 		most = min(most, limit-dd.a.landed[p]-dd.given[p])
 	}
@@ -159,7 +159,7 @@ func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*pod
 	for _, k := range followers {
 		n := len(dd.a.Rest[k.ID])
 		waiting += n
-		p := ClassDomain{k.ID, c.key, dd.top.Domains[c.key][d]}
+		p := classDomain{k.ID, c.key, dd.top.Domains[c.key][d]}
 		if limit, ok := dd.pk.learned.caps[p]; ok {
 			barred += max(0, n-max(0, limit-dd.a.landed[p]-dd.given[p]))
 		}
@@ -169,7 +169,7 @@ func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*pod
 
 // wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
 func (dd *domainDivision) wanted(v *podclass.RelaxedPod, c domainChoice, d int) bool {
-	p := ClassDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
+	p := classDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
 	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
 }
 

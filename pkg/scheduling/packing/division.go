@@ -33,7 +33,7 @@ type domainDivision struct {
 	top *podtopology.Counts
 	// what is there, and what was given so far
 	tally podtopology.DomainCounts
-	given map[ClassDomain]int
+	given map[classDomain]int
 	// pods that a spread left without a domain so far
 	held []*podSplit
 }
@@ -47,7 +47,7 @@ func (pk *packing) divideIntoBatches(now []*podclass.Class) []*PodBatch {
 		clear(pk.a.Blocked[k.ID])
 	}
 	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.W.Topology, tally: pk.a.Tally.Clone(),
-		given: map[ClassDomain]int{}}
+		given: map[classDomain]int{}}
 	out := dd.divideClasses(now)
 	for i, l := range out {
 		l.ID = i
@@ -199,7 +199,7 @@ func comparePins(x, y podclass.DomainPin) int {
 // divideClass divides the waiting pods of the class that find a domain.
 func (dd *domainDivision) divideClass(k *podclass.Class) *podSplit {
 	left := len(dd.a.Rest[k.ID])
-	if most, ok := dd.pk.learned.caps[ClassDomain{Class: k.ID}]; ok {
+	if most, ok := dd.pk.learned.caps[classDomain{Class: k.ID}]; ok {
 		left = min(left, max(0, most-len(k.Pods)+left))
 	}
 	return dd.splitByDomains(dd.pk.currentRelaxation(k), left)
@@ -247,7 +247,7 @@ func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domain
 		if !slices.Contains(k.Matched, r.Counter) {
 			continue
 		}
-		p := ClassDomain{k.ID, c.key, name}
+		p := classDomain{k.ID, c.key, name}
 		if dd.a.landed[p]+dd.given[p] > 0 {
 			return true
 		}

@@ -22,17 +22,16 @@ const (
 type Strategy struct {
 	Prices            PriceSource
 	Guide             Guide
-	ByPriority        bool                // pods of the highest priority first, not all at once
-	Turns             map[int]int         // by class: those with more of them choose before others, see withLeftFirst
-	IgnorePreferences bool                // pods ask for no more than they require
-	Caps              map[ClassDomain]int // most pods of a class in a domain, see improveDomains
-	SpotCeiling       int64               // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	HostsByPrices     bool                // hosts are filled with what would cost most elsewhere
-	NodeCost          float64             // what a node costs beside its price, USD per hour
+	ByPriority        bool        // pods of the highest priority first, not all at once
+	Turns             map[int]int // by class: those with more of them choose before others, see withLeftFirst
+	IgnorePreferences bool        // pods ask for no more than they require
+	SpotCeiling       int64       // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	HostsByPrices     bool        // hosts are filled with what would cost most elsewhere
+	NodeCost          float64     // what a node costs beside its price, USD per hour
 }
 
-// ClassDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
-type ClassDomain struct {
+// classDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
+type classDomain struct {
 	Class  int
 	Key    string
 	Domain string
@@ -60,10 +59,7 @@ const mostRestarts = 6
 // Evenly, pods that spread take turns instead when limits are short: fewer of them are divided over all domains, the
 // least crowded first.
 func (w *Problem) repairUntilStable(st Strategy, evenly bool) (a, first *Solution) {
-	ls := &lessons{caps: maps.Clone(st.Caps), groups: map[int]bool{}, wanted: map[ClassDomain]bool{}}
-	if ls.caps == nil {
-		ls.caps = map[ClassDomain]int{}
-	}
+	ls := &lessons{caps: map[classDomain]int{}, groups: map[int]bool{}, wanted: map[classDomain]bool{}}
 	for range mostRestarts + 1 {
 		pk := newPacking(w.NewSolution(st), ls)
 		pk.run()
@@ -90,12 +86,12 @@ type packing struct {
 	a        *Solution
 	learned  *lessons
 	level    []int               // by class: how far it is relaxed
-	stuck    map[ClassDomain]int // pods that a domain was given and could not take
+	stuck    map[classDomain]int // pods that a domain was given and could not take
 	roomOnly bool                // make no new nodes
 }
 
 func newPacking(a *Solution, ls *lessons) *packing {
-	pk := &packing{a: a, learned: ls, level: make([]int, len(a.W.Classes.List)), stuck: map[ClassDomain]int{}}
+	pk := &packing{a: a, learned: ls, level: make([]int, len(a.W.Classes.List)), stuck: map[classDomain]int{}}
 	pk.resetLevels()
 	return pk
 }

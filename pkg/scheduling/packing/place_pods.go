@@ -31,7 +31,7 @@ func (a *Solution) recordLoad(l capacity.PodLoad, b *capacity.Bin) {
 		a.countRule(r, n, b)
 	}
 	for _, p := range l.Pins {
-		a.landed[ClassDomain{k.ID, p.Key, p.Domain}] += n
+		a.landed[classDomain{k.ID, p.Key, p.Domain}] += n
 	}
 }
 

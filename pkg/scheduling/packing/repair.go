@@ -9,13 +9,13 @@ import (
 
 // lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
 type lessons struct {
-	caps   map[ClassDomain]int  // most pods of a class in a domain
+	caps   map[classDomain]int  // most pods of a class in a domain
 	groups map[int]bool         // counters of pods to be near to, on nodes, that were scattered
-	wanted map[ClassDomain]bool // domains in which a pod of the class must be, for others have to be near it
+	wanted map[classDomain]bool // domains in which a pod of the class must be, for others have to be near it
 }
 
 // lowerCap leaves room for so many pods of the class in the domain; false when there was no more before.
-func (ls *lessons) lowerCap(p ClassDomain, most int) bool {
+func (ls *lessons) lowerCap(p classDomain, most int) bool {
 	if limit, ok := ls.caps[p]; ok && most >= limit {
 		return false
 	}
@@ -37,7 +37,7 @@ func (ls *lessons) lowerStuck(pk *packing) bool {
 		for _, key := range pk.a.W.Topology.KeysOf(k.LastRelaxation()) {
 			names := pk.a.W.Topology.Domains[key]
 			for _, d := range names {
-				p := ClassDomain{k.ID, key, d}
+				p := classDomain{k.ID, key, d}
 				if pk.stuck[p] > 0 && len(names) > 1 && ls.lowerCap(p, pk.a.landed[p]) {
 					learned = true
 				}
@@ -53,7 +53,7 @@ func (ls *lessons) lowerLonely(a *Solution) bool {
 	for _, b := range a.Bins {
 		for _, l := range b.Load {
 			for _, r := range l.Pod.DomainRules {
-				p := ClassDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
+				p := classDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
 				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
 					learned = true
 				}
@@ -70,7 +70,7 @@ func (ls *lessons) learnCrowded(a *Solution) bool {
 	for _, b := range a.Bins {
 		for _, l := range b.Load {
 			for _, r := range l.Pod.DomainRules {
-				p := ClassDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
+				p := classDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
 				if over := a.beyond(b, l, r); over > 0 && ls.lowerCap(p, max(0, a.landed[p]-over)) {
 					learned = true
 				}
@@ -90,11 +90,11 @@ func (ls *lessons) learnTurns(pk *packing) bool {
 	for _, k := range a.W.Classes.List {
 		short := slices.ContainsFunc(a.W.Topology.KeysOf(k.LastRelaxation()), func(key string) bool {
 			return slices.ContainsFunc(a.W.Topology.Domains[key],
-				func(d string) bool { return pk.stuck[ClassDomain{k.ID, key, d}] > 0 })
+				func(d string) bool { return pk.stuck[classDomain{k.ID, key, d}] > 0 })
 		})
 		spreads := func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread && r.Required }
 		if short && slices.ContainsFunc(k.LastRelaxation().DomainRules, spreads) &&
-			ls.lowerCap(ClassDomain{Class: k.ID}, len(k.Pods)-len(a.Rest[k.ID])) {
+			ls.lowerCap(classDomain{Class: k.ID}, len(k.Pods)-len(a.Rest[k.ID])) {
 			learned = true
 		}
 	}
@@ -143,7 +143,7 @@ func (ls *lessons) wantFollowed(pk *packing) bool {
 
 // meetingPlace is the cheapest domain that has no pod which the rule of the class wants near, and could have one, with
 // the class of that pod; false when there is none but those that are wanted already or could not take such a pod.
-func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.TopologyRule) (best ClassDomain, ok bool) {
+func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.TopologyRule) (best classDomain, ok bool) {
 	least := capacity.NoPrice
 	for d, name := range pk.a.W.Topology.Domains[r.Key] {
 		at := []podclass.DomainPin{{Key: r.Key, Domain: name}}
@@ -163,7 +163,7 @@ func (ls *lessons) meetingPlace(pk *packing, k *podclass.Class, r podclass.Topol
 		if i < 0 {
 			continue
 		}
-		if p := (ClassDomain{i, r.Key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
+		if p := (classDomain{i, r.Key, name}); !ls.wanted[p] && pk.stuck[p] == 0 {
 			best, least, ok = p, price, true
 		}
 	}
@@ -190,7 +190,7 @@ func (pk *packing) rememberFailed(l *PodBatch) {
 		return
 	}
 	for _, p := range pk.pinsToBlame(l) {
-		pk.stuck[ClassDomain{l.View.Class.ID, p.Key, p.Domain}] += l.Left
+		pk.stuck[classDomain{l.View.Class.ID, p.Key, p.Domain}] += l.Left
 	}
 }
 

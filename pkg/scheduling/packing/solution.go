@@ -22,7 +22,7 @@ type Solution struct {
 	Used     usage
 	Tally    podtopology.DomainCounts
 	Total    []int               // by counter of hostnames: pods anywhere
-	landed   map[ClassDomain]int // pods of a class in a domain
+	landed   map[classDomain]int // pods of a class in a domain
 	Blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
 	joins    int                 // see maxJoins
 	Prices   PodPrices           // of pods for new nodes, nil for those of its strategy
@@ -31,7 +31,7 @@ type Solution struct {
 // NewSolution is a solution in which all pods wait.
 func (w *Problem) NewSolution(st Strategy) *Solution {
 	a := &Solution{
-		W: w, Strategy: st, Rest: make([][]string, len(w.Classes.List)), landed: map[ClassDomain]int{},
+		W: w, Strategy: st, Rest: make([][]string, len(w.Classes.List)), landed: map[classDomain]int{},
 		Blocked: make([]map[string]bool, len(w.Classes.List)), Tally: w.Topology.Tally.Clone(),
 		Total: slices.Clone(w.Topology.Total), Used: w.standingUsage(st.SpotCeiling),
 	}

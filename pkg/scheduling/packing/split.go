@@ -167,7 +167,7 @@ func (s *podSplit) count(c *domainChoice, d int) {
 	k := s.view.Class
 	c.room[d]--
 	c.most[d]--
-	s.dd.given[ClassDomain{k.ID, c.key, s.dd.top.Domains[c.key][d]}]++
+	s.dd.given[classDomain{k.ID, c.key, s.dd.top.Domains[c.key][d]}]++
 	for _, i := range k.Matched {
 		if s.dd.top.Counters[i].Key == c.key {
 			s.dd.tally.Count[i][d]++

@@ -5,8 +5,6 @@ import (
 	"joiner.sh/pkg/scheduling/packing"
 )
 
-const ()
-
 // capacityTypePrice is what the new nodes of a capacity type cost.
 func capacityTypePrice(a *packing.Solution, capacityType string) float64 {
 	sum := 0.0
@@ -26,7 +24,7 @@ func diversifySpot(w *packing.Problem, a *packing.Solution, st pricedStrategy) *
 	if !use.AnyExceedsShare() {
 		return a
 	}
-	st.Guide, st.Caps, st.SpotCeiling = a.Strategy.Guide, a.Strategy.Caps, use.MostInPool()
+	st.Guide, st.SpotCeiling = a.Strategy.Guide, use.MostInPool()
 	again := w.Pack(st.Strategy)
 	again.Used.SpotCeiling = 0
 	if again.Waiting() > a.Waiting() ||

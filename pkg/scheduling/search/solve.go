@@ -20,6 +20,8 @@ const (
 	// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
 	// better.
 	fewNodes = 120
+	// veryFewNodes is how many are so few that a second plan is searched as deeply as the cheaper one.
+	veryFewNodes = 30
 	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 	smallGap = 0.0005
 	// ceilingGap is the same of a plan that was as near as that until less of one pool of spot capacity made it dearer.
@@ -121,11 +123,10 @@ func withinLimits(w *packing.Problem, a *packing.Solution, st pricedStrategy) *p
 	return a
 }
 
-// improvePlan is the solution after all searches for something cheaper: other domains for pods that gather, less in one
-// pool of spot capacity, and all new nodes chosen together or, where that is not cheaper, a few at a time packed anew.
-// What remains of the work that the plan is worth then goes into the best of them.
+// improvePlan is the solution after all searches for something cheaper: less in one pool of spot capacity, and all new
+// nodes chosen together or, where that is not cheaper, a few at a time packed anew. What remains of the work that the
+// plan is worth then goes into the best of them.
 func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
-	a = improveDomains(w, a, st)
 	near := st.pricing.IsNearBound(a, smallGap)
 	if a = diversifySpot(w, a, st); near && st.pricing.IsNearBound(a, ceilingGap) {
 		return a
@@ -163,7 +164,7 @@ func packByLinearProgram(w *packing.Problem, best *packing.Solution, st pricedSt
 		st.pricing.IsNearBound(best, smallGap) || !b.allowsFleet(best, st.pricing) {
 		return best, nil
 	}
-	st.Guide, st.Caps = packing.ByLinearProgram, best.Strategy.Caps
+	st.Guide = packing.ByLinearProgram
 	next := diversifySpot(w, w.Pack(st.Strategy), st)
 	if b.allowsSearch() {
 		steps := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
