@@ -144,7 +144,7 @@ func (w tiedWorld) admits(g tiedGroup, count []int, z, more int) bool {
 	}
 	var eligible []int
 	for y, n := range count {
-		if g.volume || w.ignores || allows(y) {
+		if (g.volume || w.ignores || allows(y)) && w.mayHaveNode(y) {
 			eligible = append(eligible, n)
 		}
 	}
@@ -153,6 +153,13 @@ func (w tiedWorld) admits(g tiedGroup, count []int, z, more int) bool {
 		least = 0
 	}
 	return count[z]+more-least <= g.skew
+}
+
+// mayHaveNode reports whether zone z counts for kube-scheduler: it has a node, or may get one.
+func (w tiedWorld) mayHaveNode(z int) bool {
+	return w.running[z] > 0 || slices.ContainsFunc(w.groups, func(g tiedGroup) bool {
+		return g.n > 0 && (g.zones == "" || strings.Contains(g.zones, w.zones[z:z+1]))
+	})
 }
 
 // Pods that volumes or selectors tie to zones keep their places where free pods of the same spread have others: as many

@@ -26,6 +26,7 @@ type Counts struct {
 
 	identities *podclass.IdentityCache
 	eligible   map[capacity.FilteredKey][]bool // see EligibleDomains
+	inhabited  map[string][]bool               // by topology key: see inhabitedDomains
 	filters    map[[2]*podclass.Admission]bool // see AdmitsAll
 
 	Away map[awayTerm]awayVerdict // see judgeAwayTerms
@@ -51,7 +52,7 @@ func NewCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *pod
 	identities *podclass.IdentityCache) *Counts {
 	return &Counts{s: nodes.S, Classes: classes, admissions: as, catalog: nodes.Catalog, nodes: nodes,
 		identities: identities, counterIDs: map[string]int{}, eligible: map[capacity.FilteredKey][]bool{},
-		Domains: map[string][]string{}, DomainIDs: map[string]map[string]int{}}
+		inhabited: map[string][]bool{}, Domains: map[string][]string{}, DomainIDs: map[string]map[string]int{}}
 }
 
 // ReadRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.

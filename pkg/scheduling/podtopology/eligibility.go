@@ -8,16 +8,18 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// EligibleDomains is the rule with the domains that count for it: those where its filter lets some node be, sold now or
-// not.
+// EligibleDomains is the rule with the domains that count for it: those where its filter lets some node be that is
+// there, or that is sold, now or not, and that some pod may bring. kube-scheduler knows no domain without a node.
 func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 	filter := top.Counters[r.Counter].Filter
 	id := capacity.FilteredKey{Key: r.Key, Filter: filter}
 	eligible, ok := top.eligible[id]
 	if !ok {
 		eligible = make([]bool, len(top.Domains[r.Key]))
+		inhabited := top.inhabitedDomains(r.Key)
 		for _, name := range top.catalog.SoldDomains(id) {
-			eligible[top.DomainIDs[r.Key][name]] = true
+			d := top.DomainIDs[r.Key][name]
+			eligible[d] = inhabited[d]
 		}
 		for _, b := range top.nodes.Hosts {
 			if d, ok := top.DomainIDs[r.Key][b.DomainOf(r.Key)]; ok && b.AlternativeFor(filter) >= 0 {
@@ -27,6 +29,31 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 		top.eligible[id] = eligible
 	}
 	return topology.Spread{MaxSkew: r.MaxSkew, MinDomains: r.MinDomains, Self: r.Self, Eligible: eligible}
+}
+
+// inhabitedDomains tells of each domain of the key whether it has a node, or may get one for a pod that waits.
+func (top *Counts) inhabitedDomains(key string) []bool {
+	if out, ok := top.inhabited[key]; ok {
+		return out
+	}
+	out := make([]bool, len(top.Domains[key]))
+	for _, h := range top.nodes.All {
+		if d, ok := top.DomainIDs[key][h.Labels()[key]]; ok {
+			out[d] = true
+		}
+	}
+	for _, b := range top.nodes.Hosts {
+		for _, d := range top.MayLand(b, key) {
+			out[d] = true
+		}
+	}
+	for d, name := range top.Domains[key] {
+		out[d] = out[d] || slices.ContainsFunc(top.Classes.List, func(k *podclass.Class) bool {
+			return k.LastRelaxation().Admission.LeavesDomainOpen(key, name)
+		})
+	}
+	top.inhabited[key] = out
+	return out
 }
 
 // AdmitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.

@@ -192,8 +192,8 @@ func (t *planCheck) pickedByAll(p, other *cluster.Pod) bool {
 	return !slices.ContainsFunc(p.Affinity, func(x cluster.AffinityTerm) bool { return !t.termSelects(p, x, other) })
 }
 
-// soldDomains are the values of the key that pools sell, now or not, and that nodes have, where the constraint's
-// policies let the pod's own rules exclude none.
+// soldDomains are the values of the key that pools sell to pods that wait, now or not, and that nodes have, where the
+// constraint's policies let the pod's own rules exclude none.
 func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 	var out []string
 	see := func(labels map[string]string, taints []cluster.Taint) {
@@ -223,12 +223,39 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 		}
 		for _, s := range shapes {
 			for _, l := range chosenLabels(p, c.Key, rules, s.labels) {
-				see(l, pool.Taints)
+				if t.bringsNode(c.Key, l[c.Key]) {
+					see(l, pool.Taints)
+				}
 			}
 		}
 	}
 	slices.Sort(out)
 	return slices.Compact(out)
+}
+
+// bringsNode reports whether some pod that waits may be on a node with the value, as far as the key tells.
+func (t *planCheck) bringsNode(key, value string) bool {
+	id := [2]string{key, value}
+	out, ok := t.brings[id]
+	if ok {
+		return out
+	}
+	for _, p := range t.byKey { // one is enough, whichever
+		selected, has := p.NodeSelector[key]
+		out = out || len(p.Unmodelled) == 0 && (!has || selected == value) &&
+			leavesOpen(p.NodeAffinity, key, value) && leavesOpen(p.VolumeZones, key, value)
+	}
+	t.brings[id] = out
+	return out
+}
+
+// leavesOpen reports whether some of the terms, if there are any, lets the label have the value.
+func leavesOpen[R rawRequirement](terms [][]R, key, value string) bool {
+	return len(terms) == 0 || slices.ContainsFunc(terms, func(t []R) bool {
+		return !slices.ContainsFunc(labelRequirements(t), func(w labelRequirement) bool {
+			return w.Key == key && !w.isMet(map[string]string{key: value})
+		})
+	})
 }
 
 // lacksValues reports whether all that a pool may make has too few values of some key for its minValues.

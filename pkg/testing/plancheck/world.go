@@ -21,7 +21,8 @@ type World struct {
 // sorted. Between pods it wants an order of arrival in which the scheduler would put each where the plan wants it. It
 // does not judge preferences, nor whether a pod without a node could have had one.
 func CheckPlan(w World, p plan.Plan) []string {
-	t := &planCheck{World: w, plan: p, byKey: map[string]*cluster.Pod{}, sold: map[string][]instancetypes.Type{}}
+	t := &planCheck{World: w, plan: p, byKey: map[string]*cluster.Pod{}, sold: map[string][]instancetypes.Type{},
+		brings: map[[2]string]bool{}}
 	t.applyOverlays()
 	t.buildMachines()
 	t.placePods()
@@ -41,6 +42,7 @@ type planCheck struct {
 	machines []*machine
 	byKey    map[string]*cluster.Pod
 	sold     map[string][]instancetypes.Type // by pool, overlays applied
+	brings   map[[2]string]bool              // by key and value: see bringsNode
 	faults   []string
 }
 
