@@ -2,17 +2,12 @@ package workload
 
 import (
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
-
-// mostUnits bounds what a pod may ask for of anything in whole units: cores or devices. Bytes may be mostUnits MiB.
-const mostUnits = 1_000_000_000
 
 // fargateScheduler places pods that run on AWS Fargate.
 const fargateScheduler = "fargate-scheduler"
@@ -34,8 +29,7 @@ func PodRefusals(s corev1.PodSpec) []string {
 func SpecRefusals(s corev1.PodSpec) []string {
 	var out []string
 	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
-		out = append(out, badAmounts("container "+c.Name+" requests", c.Resources.Requests)...)
-		out = append(out, beyondLimits("container "+c.Name, c.Resources.Requests, c.Resources.Limits)...)
+		out = append(out, badContainerResources("container "+c.Name, c.Resources)...)
 		for _, p := range c.Ports {
 			if p.HostPort < 0 || p.HostPort > math.MaxUint16 {
 				out = append(out, fmt.Sprintf("container %s: hostPort is %d, it must be from 1 to 65535", c.Name,
@@ -44,8 +38,7 @@ func SpecRefusals(s corev1.PodSpec) []string {
 		}
 	}
 	if s.Resources != nil {
-		out = append(out, badAmounts("the pod requests", s.Resources.Requests)...)
-		out = append(out, beyondLimits("the pod", s.Resources.Requests, s.Resources.Limits)...)
+		out = append(out, badPodResources(s)...)
 	}
 	out = append(out, badAmounts("its overhead has", s.Overhead)...)
 	for _, t := range s.Tolerations {
@@ -85,37 +78,6 @@ func badToleration(t corev1.Toleration) (out []string) {
 	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 	default:
 		out = append(out, fmt.Sprintf("toleration of %s: unknown effect %q, use NoSchedule, PreferNoSchedule or NoExecute", t.Key, t.Effect))
-	}
-	return out
-}
-
-func badAmounts(what string, l corev1.ResourceList) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(l)) {
-		q, most := l[name], resource.NewQuantity(mostUnits, resource.DecimalSI)
-		switch name {
-		case corev1.ResourceMemory, corev1.ResourceEphemeralStorage:
-			most = resource.NewQuantity(mostUnits<<20, resource.BinarySI)
-		}
-		switch {
-		case q.Sign() < 0:
-			out = append(out, fmt.Sprintf("%s %s of %s; it cannot be negative", what, q.String(), name))
-		case q.Cmp(*most) > 0:
-			out = append(out, fmt.Sprintf("%s %s of %s; nothing has that much", what, q.String(), name))
-		}
-	}
-	return out
-}
-
-// beyondLimits names what is requested beyond its limit, which the API server refuses.
-func beyondLimits(who string, requests, limits corev1.ResourceList) []string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(limits)) {
-		most := limits[name]
-		if q, asked := requests[name]; asked && q.Cmp(most) > 0 {
-			out = append(out, fmt.Sprintf("%s requests %s of %s and is limited to %s; the API server refuses that", who,
-				q.String(), name, most.String()))
-		}
 	}
 	return out
 }
