@@ -20,6 +20,7 @@ import (
 	"joiner.sh/pkg/install/setup"
 	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass"
 )
 
 // Where objects are served that are read as they are stored.
@@ -139,7 +140,8 @@ func (s storedObjects) readClasses(ctx context.Context) (out []doctor.Class, cho
 		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) != nil {
 			return // the CRD would not have let it in
 		}
-		d := doctor.Class{Name: c.Name, Role: c.Spec.Role, Empty: c.EmptyTerms()}
+		d := doctor.Class{Name: c.Name, Role: c.Spec.Role, Empty: c.EmptyTerms(),
+			Misread: nodeclass.MisreadUserData(&c)}
 		for _, k := range c.Status.Conditions {
 			if k.Status != "True" && k.Type != awsv1.ConditionReady {
 				d.Problems = append(d.Problems, doctor.Problem{Condition: k.Type,

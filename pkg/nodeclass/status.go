@@ -14,6 +14,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/bootstrap"
 )
 
 // Image is an AMI as found, with one set of requirements.
@@ -212,10 +213,20 @@ func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	}
 	switch v := f.Verdict; {
 	case v == nil || v.Reason == "" && !v.Unknown:
-		conditions.SetTrue(awsv1.ConditionValidationSucceeded, now)
+		conditions.Set(metav1.Condition{Type: awsv1.ConditionValidationSucceeded, Status: metav1.ConditionTrue,
+			Message: MisreadUserData(c)}, now)
 	case !v.Unknown:
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, v.Reason, v.Message, now)
 	}
+}
+
+// MisreadUserData is what nodes of the class make of user data that was written for images of another family, empty for
+// nothing. They may join all the same, so the class stays Ready.
+func MisreadUserData(c *awsv1.EC2NodeClass) string {
+	if c.Spec.UserData == nil {
+		return ""
+	}
+	return bootstrap.MisreadUserData(c.ResolvedAMIFamily(), *c.Spec.UserData)
 }
 
 // pendingConditions are the conditions with that status that validation waits for.

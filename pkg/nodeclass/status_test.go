@@ -70,6 +70,22 @@ func TestAClassWithAllThingsFoundIsReady(t *testing.T) {
 	}
 }
 
+// A class whose user data was written for another family is Ready, because its nodes may join all the same, and says it.
+func TestMisreadUserDataIsToldByAReadyClass(t *testing.T) {
+	c, text := class(), "apiVersion: node.eks.aws/v1alpha1\nkind: NodeConfig\n"
+	c.Spec.AMIFamily, c.Spec.UserData = new(awsv1.AMIFamilyAL2), &text
+	nodeclass.UpdateStatus(c, found(), noon())
+	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
+	if want := "spec.userData: it is a NodeConfig"; !nodeclass.IsReady(c) || !strings.HasPrefix(k.Message, want) {
+		t.Errorf("ready: %v, validation says %q, want it to begin with %q", nodeclass.IsReady(c), k.Message, want)
+	}
+	c.Spec.UserData = nil
+	nodeclass.UpdateStatus(c, found(), noon())
+	if k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded); k.Message != "" {
+		t.Errorf("without user data it says %q", k.Message)
+	}
+}
+
 func TestWhatIsNotReadyAndWhy(t *testing.T) {
 	const unhealthy = "Ready=False UnhealthyDependents: "
 	for _, test := range []struct {

@@ -158,6 +158,9 @@ func (e *examination) checkClasses() {
 			e.Add(findings.Broken, checkClasses, fmt.Sprintf("%s: %s: %s", c.Name, p.Condition, p.Message),
 				e.mendClass(p.Condition))
 		}
+		if c.Misread != "" {
+			e.Add(findings.Warning, checkClasses, c.Name+": "+c.Misread, "mend what it says, then let drift replace the nodes")
+		}
 		for _, term := range c.Empty {
 			e.Add(findings.Warning, checkClasses, fmt.Sprintf(
 				"%s: %s is empty and selects nothing; older versions took all that there is in the region", c.Name, term),

@@ -73,6 +73,7 @@ type Class struct {
 	Name     string
 	Role     string   // of its nodes, empty where it names an instance profile
 	Empty    []string // selector terms that select nothing, such as subnetSelectorTerms[0]
+	Misread  string   // what its nodes make of user data that was written for others
 	Problems []Problem
 	Unknown  string // why AWS was not asked
 	Subnets  []Subnet
