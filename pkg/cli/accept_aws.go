@@ -20,8 +20,12 @@ import (
 	"joiner.sh/events"
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/cli/accept"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
+
+// mostPages bounds each list.
+const mostPages = 200
 
 // readTags reads what in EC2 has a tag, by type and id. An empty value stands for every one.
 func (w *liveWorld) readTags(ctx context.Context, key, value string) (out []ec2types.TagDescription, err error) {
@@ -30,8 +34,7 @@ func (w *liveWorld) readTags(ctx context.Context, key, value string) (out []ec2t
 		filters = append(filters, ec2types.Filter{Name: aws.String("value"), Values: []string{value}})
 	}
 	pages := ec2.NewDescribeTagsPaginator(ec2.NewFromConfig(w.cfg), &ec2.DescribeTagsInput{Filters: filters})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("look up tag %s: %w", key, err)
 		}
@@ -84,8 +87,7 @@ func (w *liveWorld) describe(ctx context.Context, ids []string) (out []ec2types.
 	}
 	pages := ec2.NewDescribeInstancesPaginator(ec2.NewFromConfig(w.cfg), &ec2.DescribeInstancesInput{
 		Filters: []ec2types.Filter{{Name: aws.String("instance-id"), Values: ids}}})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("look for instances: %w", err)
 		}
@@ -101,8 +103,7 @@ func (w *liveWorld) readProfiles(ctx context.Context) (out []iamtypes.InstancePr
 	c := iam.NewFromConfig(w.cfg)
 	pages := iam.NewListInstanceProfilesPaginator(c, &iam.ListInstanceProfilesInput{
 		PathPrefix: aws.String("/karpenter/" + w.cfg.Region + "/" + w.run.Cluster + "/")})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("list instance profiles: %w", err)
 		}

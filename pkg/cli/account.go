@@ -20,6 +20,7 @@ import (
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/naming"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/model/version"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/settings"
@@ -111,8 +112,7 @@ func eksFacts(ctx context.Context, c *eks.Client, name string) doctor.EKS {
 func entryFacts(ctx context.Context, c *eks.Client, name string) doctor.Entries {
 	var out doctor.Entries
 	pages := eks.NewListAccessEntriesPaginator(c, &eks.ListAccessEntriesInput{ClusterName: &name})
-	for pages.HasMorePages() {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostEntries, pages) {
 		if err != nil {
 			return doctor.Entries{Unknown: err.Error()}
 		}
@@ -281,13 +281,9 @@ func countVCPUs(ctx context.Context, c *ec2.Client, load instancetypes.Catalog) 
 	out := map[string]float64{}
 	pages := ec2.NewDescribeInstancesPaginator(c, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(1000),
 		Filters: []ec2types.Filter{{Name: aws.String("instance-state-name"), Values: []string{"pending", "running"}}}})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == mostInstances {
-			return nil, fmt.Errorf("there are more than %d000 instances", mostInstances)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostInstances, pages) {
 		if err != nil {
-			return nil, err
+			return nil, fmt.Errorf("list instances by the thousand: %w", err)
 		}
 		for _, r := range page.Reservations {
 			for _, i := range r.Instances {

@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch"
 	"github.com/aws/aws-sdk-go-v2/service/cloudwatch/types"
+
+	"joiner.sh/pkg/model/paging"
 )
 
 // alarmsPerCall is how many names CloudWatch takes at once.
@@ -27,8 +29,8 @@ func (a Alarms) ReadAlarms(ctx context.Context, names []string) (map[string]stri
 		// Without the types CloudWatch leaves composite alarms out.
 		all := cloudwatch.NewDescribeAlarmsPaginator(a.CloudWatch, &cloudwatch.DescribeAlarmsInput{AlarmNames: part,
 			AlarmTypes: []types.AlarmType{types.AlarmTypeMetricAlarm, types.AlarmTypeCompositeAlarm}})
-		for pages := 0; all.HasMorePages() && pages <= len(part); pages++ {
-			page, err := all.NextPage(ctx, func(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} })
+		for page, err := range paging.Bounded(ctx, len(part)+1, all,
+			func(o *cloudwatch.Options) { o.Retryer = aws.NopRetryer{} }) {
 			if err != nil {
 				return nil, fmt.Errorf("describe alarms: %w", err)
 			}

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclass"
 )
@@ -45,13 +46,23 @@ type ClassResolver struct {
 // others.
 func (f *ClassResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
 	out := nodeclass.Resolved{ServiceCIDR: f.CIDR, Region: f.Region}
-	out.Images, out.ImagesErr = f.findImages(ctx, c)
+	inTime, end := halfTheTime(ctx) // SSM may be silent, and EC2 and IAM are asked after it
+	out.Images, out.ImagesErr = f.findImages(inTime, c)
+	end()
 	out.Subnets, out.SubnetsErr = f.findSubnets(ctx, c)
 	out.SecurityGroups, out.GroupsErr = f.findSecurityGroups(ctx, c)
 	out.Reservations, out.ReservationsErr = f.findReservations(ctx, c)
 	out.Placement, out.PlacementErr = f.findPlacementGroup(ctx, c)
 	out.Profile, out.ProfileErr = f.ensureProfile(ctx, c)
 	return out
+}
+
+// halfTheTime is the context with half of the time left, for a call whose answer others do not need.
+func halfTheTime(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, limited := ctx.Deadline(); limited {
+		return context.WithTimeout(ctx, time.Until(deadline)/2)
+	}
+	return context.WithCancel(ctx)
 }
 
 // selections are the filters of the Describe calls of a selector. One that would have none selects nothing, and is no
@@ -123,11 +134,7 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 	for _, q := range queries {
 		pages := ec2.NewDescribeSubnetsPaginator(f.EC2,
 			&ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
-		for n := 0; pages.HasMorePages(); n++ {
-			if n == maxPages {
-				return nil, fmt.Errorf("describe subnets: more than %d pages", maxPages)
-			}
-			page, err := pages.NextPage(ctx, onlyFiltered)
+		for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 			if err != nil {
 				return nil, wrapLookup("describe subnets", err)
 			}
@@ -166,11 +173,7 @@ func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2Node
 	for _, q := range queries {
 		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2,
 			&ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
-		for n := 0; pages.HasMorePages(); n++ {
-			if n == maxPages {
-				return nil, fmt.Errorf("describe security groups: more than %d pages", maxPages)
-			}
-			page, err := pages.NextPage(ctx, onlyFiltered)
+		for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 			if err != nil {
 				return nil, wrapLookup("describe security groups", err)
 			}

@@ -3,7 +3,6 @@ package discovery
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -19,6 +18,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/paging"
 )
 
 // Limits of the lists about commitments.
@@ -131,7 +131,7 @@ func (m *CatalogRefresher) savingsPlans(ctx context.Context,
 		States: []plantypes.SavingsPlanState{plantypes.SavingsPlanStateActive}, MaxResults: aws.Int32(plansPage)}
 	for n := 0; ; n++ {
 		if n == maxPages {
-			return nil, read, fmt.Errorf("describe savings plans: more than %d pages", maxPages)
+			return nil, read, fmt.Errorf("describe savings plans: %w", &paging.BoundError{Most: maxPages})
 		}
 		page, err := m.account.plans.DescribeSavingsPlans(ctx, in)
 		if err != nil {
@@ -191,7 +191,7 @@ func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[stri
 	out := map[string]float64{}
 	for n := 0; ; n++ {
 		if n == maxPages {
-			return nil, fmt.Errorf("describe rates of savings plan %s: more than %d pages", plan, maxPages)
+			return nil, fmt.Errorf("describe rates of savings plan %s: %w", plan, &paging.BoundError{Most: maxPages})
 		}
 		page, err := m.account.plans.DescribeSavingsPlanRates(ctx, in)
 		if err != nil {
@@ -225,11 +225,7 @@ func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes
 		&ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: []types.Filter{
 			ec2Filter("instance-state-name", string(types.InstanceStateNamePending),
 				string(types.InstanceStateNameRunning))}})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, fmt.Errorf("describe instances: more than %d pages", maxPages)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("describe instances: %w", err)
 		}
@@ -244,11 +240,7 @@ func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes
 	idle := ec2.NewDescribeCapacityReservationsPaginator(m.ec2,
 		&ec2.DescribeCapacityReservationsInput{MaxResults: aws.Int32(instancesPage),
 			Filters: []types.Filter{ec2Filter("state", string(types.CapacityReservationStateActive))}})
-	for n := 0; idle.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, errors.New("describe capacity reservations: too many pages")
-		}
-		page, err := idle.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, idle) {
 		if err != nil {
 			return nil, fmt.Errorf("describe capacity reservations: %w", err)
 		}

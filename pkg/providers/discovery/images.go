@@ -3,7 +3,6 @@ package discovery
 import (
 	"context"
 	"errors"
-	"fmt"
 	"strings"
 	"time"
 
@@ -14,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclass"
 )
@@ -120,11 +120,7 @@ func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImages
 	q.IncludeDeprecated, q.MaxResults = aws.Bool(true), aws.Int32(imagePage)
 	var out []nodeclass.Image
 	pages := ec2.NewDescribeImagesPaginator(f.EC2, &q)
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, fmt.Errorf("describe images: more than %d pages, narrow amiSelectorTerms", maxPages)
-		}
-		page, err := pages.NextPage(ctx, onlyFiltered)
+	for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 		if awserrors.IsMissing(err) {
 			return nil, nil
 		}

@@ -79,23 +79,14 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		}
 	}
 	if m.listsPrices() && arePricesDue(c, now) {
-		prices, err := m.onDemand(ctx)
-		c.OnDemandFailed = now
-		if note("on-demand prices", len(prices), err) {
-			c = m.withDiskPrices(ctx, withOnDemand(c, prices), note)
-			c.OnDemandTime, c.OnDemandFailed = now, time.Time{}
-		}
+		c = m.withPriceList(ctx, c, now, note)
 	}
 	spot, err := m.readSpotPrices(ctx, now)
 	if note("spot prices", len(spot.prices), err) {
 		c = withSpot(c, spot)
 		c.SpotTime = now
 	}
-	if m.account == nil {
-		c.Commitments, c.Elsewhere, c.RatesTime = nil, nil, time.Time{}
-	} else if read, err := m.withCommitments(ctx, c, now); note("commitments", len(read.Commitments), err) {
-		c = read
-	}
+	c = m.withAccount(ctx, c, now, note)
 	if len(done) == 0 || len(c.Types) == 0 {
 		return "", errors.Join(errs...)
 	}
@@ -104,6 +95,39 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		return "", errors.Join(append(errs, err)...)
 	}
 	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
+}
+
+// noteRead takes down that so many of something were read, and says whether they were.
+type noteRead func(what string, n int, err error) bool
+
+// withPriceList lays the price list over the prices that were read before.
+func (m *CatalogRefresher) withPriceList(ctx context.Context, c instancetypes.Catalog, now time.Time,
+	note noteRead) instancetypes.Catalog {
+	ctx, end := halfTheTime(ctx)
+	defer end()
+	prices, err := m.onDemand(ctx)
+	c.OnDemandFailed = now
+	if note("on-demand prices", len(prices), err) {
+		c = m.withDiskPrices(ctx, withOnDemand(c, prices), note)
+		c.OnDemandTime, c.OnDemandFailed = now, time.Time{}
+	}
+	return c
+}
+
+// withAccount puts into the catalog what the account has committed itself to, if that is to be read.
+func (m *CatalogRefresher) withAccount(ctx context.Context, c instancetypes.Catalog, now time.Time,
+	note noteRead) instancetypes.Catalog {
+	if m.account == nil {
+		c.Commitments, c.Elsewhere, c.RatesTime = nil, nil, time.Time{}
+		return c
+	}
+	ctx, end := halfTheTime(ctx)
+	defer end()
+	read, err := m.withCommitments(ctx, c, now)
+	if note("commitments", len(read.Commitments), err) {
+		return read
+	}
+	return c
 }
 
 // listsPrices reports whether the price list can be asked: not from an isolated VPC, and only in the partitions aws and

@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -15,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
 	"joiner.sh/pkg/install/preflight"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/settings"
 )
@@ -139,8 +141,7 @@ func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *prefl
 		MaxResults: aws.Int32(1000),
 		Filters:    []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{p.VPC}}}})
 	var found []preflight.Endpoint
-	for n := 0; pages.HasMorePages() && n < mostEndpointPages; n++ {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostEndpointPages, pages) {
 		if err != nil {
 			return err
 		}
@@ -232,8 +233,10 @@ func (r Preflight) countClusterNodes(ctx context.Context, p preflight.Plan, f *p
 		Filters: []ec2types.Filter{ec2Filter("tag-key", "kubernetes.io/cluster/"+p.Cluster),
 			ec2Filter("instance-state-name", string(ec2types.InstanceStateNameRunning))}})
 	nodes := 0
-	for n := 0; pages.HasMorePages() && n < mostNodePages; n++ {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, mostNodePages, pages) {
+		if _, more := errors.AsType[*paging.BoundError](err); more {
+			break // that many need as much memory as there is to be had
+		}
 		if err != nil {
 			return err
 		}

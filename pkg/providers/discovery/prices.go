@@ -18,6 +18,7 @@ import (
 	pricetypes "github.com/aws/aws-sdk-go-v2/service/pricing/types"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/paging"
 )
 
 // Limits of price lists.
@@ -91,11 +92,7 @@ func (m *CatalogRefresher) listProducts(ctx context.Context, take func(product) 
 	pages := pricing.NewGetProductsPaginator(m.pricing, in)
 	taken := false
 	var unread error // the last one
-	for i := 0; pages.HasMorePages(); i++ {
-		if i == maxPages {
-			return fmt.Errorf("more than %d pages", maxPages)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return err
 		}
@@ -201,11 +198,7 @@ func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (s
 		&ec2.DescribeSpotPriceHistoryInput{StartTime: aws.Time(now), MaxResults: aws.Int32(spotPage),
 			ProductDescriptions: []string{string(types.RIProductDescriptionLinuxUnix),
 				string(types.RIProductDescriptionLinuxUnixAmazonVpc)}})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxSpotPages {
-			return spotMarket{}, fmt.Errorf("describe spot price history: more than %d pages", maxSpotPages)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxSpotPages, pages) {
 		if err != nil {
 			return spotMarket{}, fmt.Errorf("describe spot price history: %w", err)
 		}

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclass"
 )
@@ -138,8 +139,7 @@ func (f *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, 
 	var out []nodeclass.Profile
 	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
 		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.clusterPath())})
-	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("list instance profiles: %w", err)
 		}
@@ -170,8 +170,7 @@ func (f *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
 	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
 		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)})
 	var errs []error
-	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("list instance profiles under %s: %w", path, err))...)
 		}

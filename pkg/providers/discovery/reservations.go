@@ -12,6 +12,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
@@ -40,11 +41,7 @@ func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeCl
 			}
 		}
 		pages := ec2.NewDescribeCapacityReservationsPaginator(f.EC2, in)
-		for n := 0; pages.HasMorePages(); n++ {
-			if n == maxPages {
-				return nil, fmt.Errorf("describe capacity reservations: more than %d pages", maxPages)
-			}
-			page, err := pages.NextPage(ctx, onlyFiltered)
+		for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 			if t.ID != "" && awserrors.IsMissing(err) {
 				break
 			}

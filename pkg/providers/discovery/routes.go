@@ -8,6 +8,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
+
+	"joiner.sh/pkg/model/paging"
 )
 
 // Route is one way out of a subnet.
@@ -37,8 +39,7 @@ func ReadSubnetRoutes(ctx context.Context, c *ec2.Client, region, vpc string, su
 	var tables []types.RouteTable
 	pages := ec2.NewDescribeRouteTablesPaginator(c, &ec2.DescribeRouteTablesInput{
 		Filters: []types.Filter{ec2Filter("vpc-id", vpc)}})
-	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, "", fmt.Errorf("describe route tables of %s: %w", vpc, err)
 		}

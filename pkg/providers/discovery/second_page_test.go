@@ -2,6 +2,7 @@ package discovery
 
 import (
 	"context"
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -21,6 +22,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/paging"
 )
 
 // firstPages answers one action with a page that has a next one, which it refuses. Lists of other actions have one
@@ -28,6 +30,7 @@ import (
 type firstPages struct {
 	action  string
 	refused int
+	endless bool // no page is refused, and each has a next one
 }
 
 // What a page holds; MORE stands for the token of the next one.
@@ -66,14 +69,17 @@ func (p *firstPages) Do(r *http.Request) (*http.Response, error) {
 		}
 	case action == "DescribeAlarms":
 		header.Set("Smithy-Protocol", "rpc-v2-cbor")
-		text = string(cbor.Encode(cbor.Map{"NextToken": cbor.String("MORE"),
-			"MetricAlarms": cbor.List{cbor.Map{"AlarmName": cbor.String("a"), "StateValue": cbor.String("OK")}}}))
+		page := cbor.Map{"MetricAlarms": cbor.List{cbor.Map{"AlarmName": cbor.String("a"), "StateValue": cbor.String("OK")}}}
+		if action == p.action { // a text in CBOR has its length before it
+			page["NextToken"] = cbor.String("MORE")
+		}
+		text = string(cbor.Encode(page))
 	}
 	status := http.StatusOK
 	switch asked := string(body); {
 	case action != p.action:
 		text = strings.NewReplacer("MORE", "", "<IsTruncated>true", "<IsTruncated>false").Replace(text)
-	case strings.Contains(asked, "MORE"):
+	case strings.Contains(asked, "MORE") && !p.endless:
 		p.refused++
 		status, text = http.StatusBadRequest, "<Response><Errors><Error><Code>Planted</Code></Error></Errors></Response>"
 	}
@@ -149,6 +155,24 @@ func halfLists(p *firstPages) []halfList {
 			got, err := alarms.ReadAlarms(ctx, []string{"a", "b"})
 			return len(got), err
 		}},
+	}
+}
+
+// A list of more pages than are read is an error that says so, and nothing of it; but of nodes as many count as were
+// seen.
+func TestAListBeyondItsBoundSaysSo(t *testing.T) {
+	p := &firstPages{endless: true}
+	for _, c := range halfLists(p) {
+		p.action = c.action
+		found, err := c.read(t.Context())
+		_, beyond := errors.AsType[*paging.BoundError](err)
+		if c.what == "nodes" {
+			if err != nil || found != mostNodePages {
+				t.Errorf("%d nodes, error %v", found, err)
+			}
+		} else if !beyond || found > 0 {
+			t.Errorf("%s: %d found, error %v", c.what, found, err)
+		}
 	}
 }
 

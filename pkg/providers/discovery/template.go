@@ -10,6 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
@@ -36,8 +37,7 @@ func (f *ClassResolver) deleteTemplates(ctx context.Context, which types.Filter)
 		&ec2.DescribeLaunchTemplatesInput{MaxResults: aws.Int32(templatePage),
 			Filters: []types.Filter{ec2Filter("tag:"+awsv1.TagClusterName, f.Cluster), which}})
 	var errs []error
-	for n := 0; pages.HasMorePages() && n < maxPages; n++ {
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return errors.Join(append(errs, fmt.Errorf("describe launch templates of cluster %s: %w", f.Cluster, err))...)
 		}

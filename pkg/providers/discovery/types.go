@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/paging"
 )
 
 // Limits of the lists about instance types.
@@ -33,11 +34,7 @@ func (m *CatalogRefresher) readTypes(ctx context.Context) ([]instancetypes.Facts
 		&ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(typesPage), Filters: []types.Filter{
 			ec2Filter("supported-virtualization-type", "hvm"),
 			ec2Filter("processor-info.supported-architecture", "x86_64", "arm64")}})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, fmt.Errorf("describe instance types: more than %d pages", maxPages)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("describe instance types: %w", err)
 		}
@@ -60,11 +57,7 @@ func (m *CatalogRefresher) readOfferings(ctx context.Context) (map[string][]stri
 	out := map[string][]string{}
 	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(m.ec2, &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZone, MaxResults: aws.Int32(offeringsPage)})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, fmt.Errorf("describe instance type offerings: more than %d pages", maxPages)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("describe instance type offerings: %w", err)
 		}

@@ -14,6 +14,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
@@ -72,11 +73,7 @@ func (f *Fleet) unhealthyStatuses(ctx context.Context) ([]types.InstanceStatus, 
 		g.Go(func() error {
 			pages := ec2.NewDescribeInstanceStatusPaginator(f.EC2,
 				&ec2.DescribeInstanceStatusInput{MaxResults: aws.Int32(pageSize), Filters: []types.Filter{filter}})
-			for n := 0; pages.HasMorePages(); n++ {
-				if n == maxPages {
-					return fmt.Errorf("describe instance status: more than %d pages of %d", maxPages, pageSize)
-				}
-				page, err := pages.NextPage(ctx)
+			for page, err := range paging.Bounded(ctx, maxPages, pages) {
 				if err != nil {
 					return fmt.Errorf("describe instance status by %s: %w", *filter.Name, err)
 				}

@@ -15,6 +15,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
 
@@ -83,11 +84,7 @@ func (f *Fleet) listInstances(ctx context.Context, more ...types.Filter) ([]clus
 	var out []cluster.Instance
 	pages := ec2.NewDescribeInstancesPaginator(f.EC2,
 		&ec2.DescribeInstancesInput{Filters: filters, MaxResults: aws.Int32(pageSize)})
-	for n := 0; pages.HasMorePages(); n++ {
-		if n == maxPages {
-			return nil, fmt.Errorf("describe instances: more than %d pages of %d", maxPages, pageSize)
-		}
-		page, err := pages.NextPage(ctx)
+	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("describe instances: %w", err)
 		}

@@ -1,6 +1,7 @@
 package fleet
 
 import (
+	"errors"
 	"io"
 	"net/http"
 	"net/url"
@@ -14,11 +15,13 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/paging"
 )
 
 // firstPage answers each question with a page that has a next one, and refuses that.
 type firstPage struct {
 	body    string
+	endless bool     // no page is refused
 	deleted []string // launch templates
 }
 
@@ -33,7 +36,7 @@ func (p *firstPage) Do(r *http.Request) (*http.Response, error) {
 	}
 	status, text := http.StatusOK, p.body
 	switch {
-	case form.Has("NextToken"):
+	case form.Has("NextToken") && !p.endless:
 		status, text = http.StatusServiceUnavailable, "<Response><Errors><Error><Code>RequestLimitExceeded</Code><Message>m</Message></Error></Errors></Response>"
 	case form.Has("LaunchTemplateId"):
 		p.deleted, text = append(p.deleted, form.Get("LaunchTemplateId")), "<R></R>"
@@ -61,6 +64,26 @@ func TestHalfAListIsNone(t *testing.T) {
 	p.body = "<R><reservationSet>" + described("i-1", "2026-05-08T09:10:00.000Z") + "</reservationSet><nextToken>more</nextToken></R>"
 	if found, err := p.fleet().ListInstances(t.Context(), cluster.InstanceFilter{}); len(found) > 0 || err == nil {
 		t.Errorf("%d instances, error %v", len(found), err)
+	}
+}
+
+// A list of more pages than are read is an error that says so; a sweep has swept what it saw.
+func TestAListBeyondItsBoundSaysSo(t *testing.T) {
+	p := &firstPage{endless: true, body: "<R><instanceStatusSet><item><instanceId>i-1</instanceId></item></instanceStatusSet>" +
+		"<reservationSet>" + described("i-1", "2026-05-08T09:10:00.000Z") + "</reservationSet><launchTemplates><item><launchTemplateId>lt-a</launchTemplateId>" +
+		"<launchTemplateName>joiner/demo/a</launchTemplateName><createTime>2026-01-01T00:00:00Z</createTime></item></launchTemplates><nextToken>more</nextToken></R>"}
+	for what, read := range map[string]func() error{
+		"statuses":  func() error { _, err := p.fleet().unhealthyStatuses(t.Context()); return err },
+		"instances": func() error { _, err := p.fleet().ListInstances(t.Context(), cluster.InstanceFilter{}); return err },
+		"templates": func() error { _, err := p.fleet().SweepTemplates(t.Context(), time.Hour); return err },
+	} {
+		err := read()
+		if _, beyond := errors.AsType[*paging.BoundError](err); !beyond {
+			t.Errorf("%s: error %v", what, err)
+		}
+	}
+	if len(p.deleted) != maxPages {
+		t.Errorf("%d templates deleted, want %d", len(p.deleted), maxPages)
 	}
 }
 

@@ -11,6 +11,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
@@ -69,8 +70,7 @@ func (f *Fleet) SweepTemplates(ctx context.Context, age time.Duration) (int, err
 	pages := ec2.NewDescribeLaunchTemplatesPaginator(f.EC2, &ec2.DescribeLaunchTemplatesInput{
 		Filters:    []types.Filter{{Name: aws.String("tag:" + launch.TagClusterName), Values: []string{f.Cluster}}},
 		MaxResults: aws.Int32(200)})
-	for page := 0; pages.HasMorePages() && page < maxPages; page++ {
-		out, err := pages.NextPage(ctx)
+	for out, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return n, errors.Join(append(errs, fmt.Errorf("describe launch templates: %w", err))...)
 		}
