@@ -41,7 +41,7 @@ func TestPodsThatMakeNoSense(t *testing.T) {
 		"negative":             {`containers: [{name: a, resources: {requests: {memory: "-1Gi"}}}]`, "container a requests -1Gi of memory; it cannot be negative"},
 		"absurd":               {`containers: [{name: a, resources: {requests: {cpu: 1e15}}}]`, "nothing has that much"},
 		"larger than any type": {`containers: [{name: a, resources: {requests: {cpu: "5000"}}}]`, "no instance type is big enough for cpu=5000"},
-		"unknown resource":     {`containers: [{name: a, resources: {requests: {example.com/warp: 1}}}]`, "example.com/warp"},
+		"unknown resource":     {`containers: [{name: a, resources: {limits: {example.com/warp: 1}}}]`, "example.com/warp"},
 		"unknown operator":     {term("nodeAffinity", "{nodeSelectorTerms: [{matchExpressions: [{key: a, operator: Near, values: [b]}]}]}"), `unknown operator "Near"`},
 		"empty In":             {term("nodeAffinity", "{nodeSelectorTerms: [{matchExpressions: [{key: a, operator: In}]}]}"), "In needs at least one value"},
 		"no term":              {term("nodeAffinity", "{nodeSelectorTerms: []}"), "node"},

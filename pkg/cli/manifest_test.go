@@ -49,7 +49,7 @@ kind: CapacityBuffer
 metadata: {name: half}
 spec: {scalableRef: {apiGroup: apps, kind: Deployment, name: fused}, percentage: 50}
 `
-	w := "nodePools: pools.yaml\ngroups:\n- {name: fused, count: 2, pod: {spec: {containers: [{name: a, resources: {requests: {cpu: 800m, example.com/fuse: 1}}}]}}}\n"
+	w := "nodePools: pools.yaml\ngroups:\n- {name: fused, count: 2, pod: {spec: {containers: [{name: a, resources: {requests: {cpu: 800m}, limits: {example.com/fuse: 1}}}]}}}\n"
 	code, out, progress := run("plan", "-f", written(t, w, pools), "--prices", "instances", "-o", "json")
 	var p workload.Placement
 	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil {

@@ -54,6 +54,19 @@ spec: {percentage: 100, scalableRef: {apiGroup: apps, kind: `+c.kind+`, name: we
 	}
 }
 
+// Devices of manifests need a limit, as the API server wants it.
+func TestADeviceOfAManifestNeedsALimit(t *testing.T) {
+	text := strings.Replace(object("Deployment", "shop", "web", "3"), "image: x}", "image: x, resources: {requests: {nvidia.com/gpu: 1}}}", 1)
+	f, _, err := collect(t, text)
+	if err != nil || len(f.Groups) != 1 {
+		t.Fatalf("%d groups, %v", len(f.Groups), err)
+	}
+	got := strings.Join(SpecRefusals(f.Groups[0].Pod.Spec), "; ")
+	if want := "requests 1 of nvidia.com/gpu without a limit; the API server wants the same as limit"; !strings.Contains(got, want) {
+		t.Errorf("refused with %q, want %q", got, want)
+	}
+}
+
 // The pods of a Deployment have other names in a cluster than here, so that one of the name may be there beside them.
 func TestAPodMayBeCalledLikeOneOfAGroup(t *testing.T) {
 	f, _, err := collect(t, object("Deployment", "default", "redis", "2")+`

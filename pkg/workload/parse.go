@@ -35,6 +35,7 @@ func ParseWorkload(data []byte) (File, error) {
 		return f, plainError(err)
 	}
 	f.setDefaults()
+	f.limitDevices()
 	return f, f.validateFile()
 }
 
@@ -48,6 +49,41 @@ func (f *File) setDefaults() {
 	for i := range f.Pods {
 		admission.SetDefaults(&f.Pods[i].Spec)
 	}
+}
+
+// limitDevices limits devices and huge pages to what is requested of them where nothing is said: a workload file says
+// what pods need, and what the API server wants beside that is the same.
+func (f *File) limitDevices() {
+	var specs []*corev1.PodSpec
+	for _, list := range [][]Group{f.Groups, f.DaemonSets, f.BoundGroups} {
+		for i := range list {
+			specs = append(specs, &list[i].Pod.Spec)
+		}
+	}
+	for i := range f.Pods {
+		specs = append(specs, &f.Pods[i].Spec)
+	}
+	for _, s := range specs {
+		for _, list := range [][]corev1.Container{s.Containers, s.InitContainers} {
+			for i := range list {
+				list[i].Resources.Limits = withDevices(list[i].Resources)
+			}
+		}
+	}
+}
+
+// withDevices are the limits with those of the requested devices that have none.
+func withDevices(r corev1.ResourceRequirements) corev1.ResourceList {
+	out := r.Limits
+	for name, q := range r.Requests { // each on its own
+		if _, limited := r.Limits[name]; !limited && !mayOvercommit(name) {
+			if out = maps.Clone(out); out == nil {
+				out = corev1.ResourceList{}
+			}
+			out[name] = q
+		}
+	}
+	return out
 }
 
 // plainError words an error of the decoder for people who did not write the Go types.

@@ -155,7 +155,7 @@ func TestRefusals(t *testing.T) {
 		{`containers: [{name: a}], topologySpreadConstraints: [{maxSkew: 1, topologyKey: z, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchExpressions: [{key: a, operator: Near}]}}]`, "Near"},
 		{`containers: [{name: a}], affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{labelSelector: {}}]}}`, "pod anti-affinity: topologyKey is missing"},
 		{`containers: [{name: a, resources: {limits: {nvidia.com/gpu: 500m}}}]`, "container a asks for 500m of nvidia.com/gpu; the API server takes whole devices only"},
-		{`containers: [{name: a, resources: {requests: {nvidia.com/gpu: 1}}}]`, "container a requests 1 of nvidia.com/gpu without a limit; the API server wants the same as limit"},
+		{`containers: [{name: a, resources: {requests: {nvidia.com/gpu: 1}}}]`, ""}, // a workload file says what pods need
 		{`containers: [{name: a, resources: {requests: {nvidia.com/gpu: 1}, limits: {nvidia.com/gpu: 2}}}]`, "requests 1 of nvidia.com/gpu and is limited to 2; the API server wants both to be equal"},
 		{`containers: [{name: a}], initContainers: [{name: i, resources: {requests: {aws.amazon.com/neuron: 2}, limits: {aws.amazon.com/neuron: 1}}}]`, "container i requests 2 of aws.amazon.com/neuron and is limited to 1"},
 		{`containers: [{name: a, resources: {limits: {nvidia.com/gpu: 2}}}]`, ""},
