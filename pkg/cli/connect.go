@@ -1,10 +1,12 @@
 package cli
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
 	"net/url"
+	"os"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -66,7 +68,7 @@ func (t clusterTarget) connectCluster() (clusterLink, error) {
 			"no cluster given: there is no kubeconfig; name one with --kubeconfig or in KUBECONFIG, or make it: aws eks update-kubeconfig --name CLUSTER")}
 	}
 	if err != nil {
-		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w", err)}
+		return clusterLink{}, &inputError{fmt.Errorf("read kubeconfig: %w%s", err, kubeconfigHint(rules))}
 	}
 	name := t.context
 	if raw, err := loader.RawConfig(); err == nil && name == "" {
@@ -78,6 +80,17 @@ func (t clusterTarget) connectCluster() (clusterLink, error) {
 	}
 	client, err := kube.New(kube.Config{Endpoint: cfg.Host, Transport: transport, UserAgent: version.UserAgent("joiner-cli")})
 	return clusterLink{kube: client, rest: cfg, name: name}, err
+}
+
+// kubeconfigHint says which file is written in a way that no client of Kubernetes reads.
+func kubeconfigHint(rules *clientcmd.ClientConfigLoadingRules) string {
+	for _, path := range rules.GetLoadingPrecedence() {
+		text, err := os.ReadFile(path)
+		if err == nil && (bytes.HasPrefix(text, []byte{0xff, 0xfe}) || bytes.HasPrefix(text, []byte{0xfe, 0xff})) {
+			return ": " + path + " is in UTF-16, as PowerShell writes it; save it as UTF-8"
+		}
+	}
+	return ""
 }
 
 // unreachableHint says what to do about an error of a cluster.

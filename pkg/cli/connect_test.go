@@ -3,6 +3,9 @@ package cli
 import (
 	"net/http"
 	"net/http/httptest"
+	"os"
+	"path/filepath"
+	"strings"
 	"sync/atomic"
 	"testing"
 
@@ -34,5 +37,27 @@ func TestAThrottledReadIsAskedAgain(t *testing.T) {
 	}
 	if e := entryFacts(t.Context(), eks.NewFromConfig(cfg), "demo"); e.Unknown != "" || asked.Load() != throttled+1 {
 		t.Errorf("asked %d times: %s", asked.Load(), e.Unknown)
+	}
+}
+
+// A kubeconfig that is none is told with its name and what to do.
+func TestKubeconfigsThatAreNone(t *testing.T) {
+	folder := t.TempDir()
+	file := filepath.Join(folder, "config")
+	for name, c := range map[string]struct{ text, want string }{
+		"UTF-16, as PowerShell writes it": {"\xff\xfea\x00p\x00i\x00", file + " is in UTF-16, as PowerShell writes it; save it as UTF-8"},
+		"cut in the middle":               {"apiVersion: v1\nclusters:\n- cluster: {server: \"https://", file},
+		"a manifest":                      {"apiVersion: v1\nkind: Pod\nmetadata: {name: a}\n", file},
+		"an HTML page":                    {"<!DOCTYPE html>\n<html>", file},
+	} {
+		if err := os.WriteFile(file, []byte(c.text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := (clusterTarget{kubeconfig: file}).connectCluster(); err == nil || !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: error %v, want %q in it", name, err, c.want)
+		}
+	}
+	if _, err := (clusterTarget{kubeconfig: folder}).connectCluster(); err == nil || !strings.Contains(err.Error(), folder) {
+		t.Errorf("a folder: error %v", err)
 	}
 }

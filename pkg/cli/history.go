@@ -1,9 +1,7 @@
 package cli
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -85,33 +83,6 @@ func (h logRange) readRecords(ctx context.Context, sc terminalOutput) ([]decisio
 	return out, err
 }
 
-// logRecords takes the records out of log lines: JSON as the functions write it, with or without something before it on
-// the line, or stored passes.
-func logRecords(data []byte) ([]decisionlog.Record, error) {
-	if bytes.HasPrefix(data, []byte{0x1f, 0x8b}) {
-		r, err := decisionlog.DecodeRecord(data)
-		return []decisionlog.Record{r}, err
-	}
-	var out []decisionlog.Record
-	for line := range bytes.Lines(data) {
-		i := bytes.IndexByte(line, '{')
-		if i < 0 || !bytes.Contains(line, []byte(`"decision"`)) {
-			continue
-		}
-		var l struct {
-			Msg      string             `json:"msg"`
-			Decision decisionlog.Record `json:"decision"`
-		}
-		if json.NewDecoder(bytes.NewReader(line[i:])).Decode(&l) != nil || l.Msg != "decision" ||
-			l.Decision.Schema != decisionlog.Schema {
-			continue
-		}
-		out = append(out, l.Decision)
-	}
-	slices.SortStableFunc(out, func(a, b decisionlog.Record) int { return a.Time.Compare(b.Time) })
-	return out, nil
-}
-
 // recordsOf reads the records of files, or those of the bucket.
 func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutput) ([]decisionlog.Record, error) {
 	if len(files) == 0 {
@@ -124,13 +95,16 @@ func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutp
 			return nil, &inputError{fmt.Errorf("read file: %w", err)}
 		}
 		all, err := logRecords(data)
-		if err == nil && len(all) == 0 {
+		for _, note := range all.notes {
+			sc.writeMessage("%s %s: %s", sc.paintMessage("warning:", warningColour), path, note)
+		}
+		if err == nil && len(all.records) == 0 {
 			err = errors.New("there is no record of the decision log: lines with \"msg\":\"decision\" as the functions write them")
 		}
 		if err != nil {
 			return nil, &inputError{fmt.Errorf("%s: %w", path, err)}
 		}
-		out = append(out, all...)
+		out = append(out, all.records...)
 	}
 	slices.SortStableFunc(out, func(a, b decisionlog.Record) int { return a.Time.Compare(b.Time) })
 	return out, nil

@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/spf13/cobra"
+	"golang.org/x/text/encoding/unicode"
+	"golang.org/x/text/transform"
 
 	"joiner.sh/pkg/workload/manifest"
 )
@@ -140,6 +142,14 @@ func readLimited(path string, from io.Reader) ([]byte, error) {
 	data, err := io.ReadAll(io.LimitReader(from, manifest.MostBytes+1))
 	if err == nil && len(data) > manifest.MostBytes {
 		err = fmt.Errorf("%s: larger than %d MiB; plan parts of it", path, manifest.MostBytes>>20)
+	}
+	if err != nil {
+		return nil, err
+	}
+	// PowerShell writes UTF-16, editors of Windows a mark before UTF-8
+	if slices.ContainsFunc([]string{"\xff\xfe", "\xfe\xff", "\xef\xbb\xbf"},
+		func(mark string) bool { return bytes.HasPrefix(data, []byte(mark)) }) {
+		data, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), data)
 	}
 	return data, err
 }
