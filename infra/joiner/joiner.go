@@ -17,6 +17,7 @@ import (
 	"github.com/aws/constructs-go/constructs/v10"
 
 	"joiner.sh/infra/stack"
+	settingsfile "joiner.sh/pkg/settings"
 )
 
 // ClusterProps says which EKS cluster gets nodes, and how.
@@ -110,9 +111,9 @@ func addSettingsFile(context map[string]any, name string) (map[string]any, error
 	if err != nil {
 		return nil, fmt.Errorf("read settings: %w", err)
 	}
-	var file map[string]any
-	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, fmt.Errorf("read settings of %s: %w: want one JSON object, such as {\"clusterName\": \"prod\"}", name, err)
+	file, err := settingsfile.DecodeFile(name, text)
+	if err != nil {
+		return nil, err
 	}
 	return stack.MergeSettings(context, file, name)
 }
