@@ -131,6 +131,23 @@ func (d *Deps) watchLimits(ctx context.Context, stage *passStage, cut context.Ca
 	}
 }
 
+// LeaveTimeToEnd is the context of an invocation less what ending it in order takes.
+func LeaveTimeToEnd(ctx context.Context) (context.Context, context.CancelFunc) {
+	if deadline, limited := ctx.Deadline(); limited {
+		return context.WithDeadline(ctx, deadline.Add(-endingTakes))
+	}
+	return context.WithCancel(ctx)
+}
+
+// ShareTime is the context with the part of the time left that falls to one of so many who still want some. What one
+// does not use the next ones have.
+func ShareTime(ctx context.Context, among int) (context.Context, context.CancelFunc) {
+	if deadline, limited := ctx.Deadline(); limited {
+		return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(among))
+	}
+	return context.WithCancel(ctx)
+}
+
 // timeOut sends when the context has just the time left that ending takes; never without a deadline.
 func timeOut(ctx context.Context) (<-chan time.Time, func()) {
 	deadline, limited := ctx.Deadline()

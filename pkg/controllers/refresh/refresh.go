@@ -48,28 +48,41 @@ type Controller struct {
 	unsure map[string]bool // classes that are not ready because EC2 did not say anything
 }
 
-// Run does all of it once. Classes and pools come first: a new class waits for them.
+// Run does all of it once. Classes and pools come first: a new class waits for them. Each part has its share of the
+// time, so that a service which does not answer keeps none from the others; what it kept back the next refresh does.
 func (r *Controller) Run(ctx context.Context) (err error) {
-	ctx = controllers.BeginPass(ctx, r.Permission)
+	ctx, end := controllers.LeaveTimeToEnd(controllers.BeginPass(ctx, r.Permission))
+	defer end()
 	if why := nodeclass.UnsupportedReason(r.Cluster.Version); r.Finder != nil && why != "" {
 		r.Log.Error(why + ": upgrade Joiner, or look for surprises")
 	}
 	if r.Finder != nil {
-		err = r.Shield().Do("classes and NodePools",
-			func() error { return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true }) })
+		err = r.doPart(ctx, "classes and NodePools", func(ctx context.Context) error {
+			return r.refreshObjects(ctx, func(*awsv1.EC2NodeClass) bool { return true })
+		})
 	}
 	did := ""
-	marketErr := r.Shield().Do("the catalog", func() (err error) { did, err = r.Market.Refresh(ctx); return err })
+	marketErr := r.doPart(ctx, "the catalog", func(ctx context.Context) (err error) {
+		did, err = r.Market.Refresh(ctx)
+		return err
+	})
 	if did != "" {
 		r.Log.Info(did)
 	}
 	if r.Finder != nil {
 		for _, part := range []func(context.Context) error{r.refreshUncertain, r.refreshOverlays, r.refreshBuffers,
 			r.measureFleet} {
-			err = errors.Join(err, r.Shield().Do("overlays, buffers or the fleet", func() error { return part(ctx) }))
+			err = errors.Join(err, r.doPart(ctx, "overlays, buffers or the fleet", part))
 		}
 	}
 	return errors.Join(err, marketErr)
+}
+
+// doPart does a part of the refresh within half of the time left.
+func (r *Controller) doPart(ctx context.Context, about string, part func(context.Context) error) error {
+	ctx, end := controllers.ShareTime(ctx, 2)
+	defer end()
+	return r.Shield().Do(about, func() error { return part(ctx) })
 }
 
 // refreshObjects refreshes classes, or only those of them that are wanted, and then the pools by what the classes have
@@ -93,11 +106,13 @@ func (r *Controller) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2N
 			continue
 		}
 		c := &classes[i] // as it was, where that fails
+		inTime, end := controllers.ShareTime(ctx, len(classes)-i+1)
 		err := r.Shield().Do("EC2NodeClass "+c.Name, func() error {
-			after, err := r.refreshWithRetries(ctx, c, k)
+			after, err := r.refreshWithRetries(inTime, c, k)
 			c = after
 			return err
 		})
+		end()
 		if err != nil {
 			errs = append(errs, fmt.Errorf("refresh EC2NodeClass %s: %w", classes[i].Name, err))
 		}
@@ -110,7 +125,9 @@ func (r *Controller) refreshObjects(ctx context.Context, wanted func(*awsv1.EC2N
 			errs = append(errs, err)
 			continue
 		}
-		err = r.Finder.DeleteProfile(ctx, name)
+		inTime, end := controllers.ShareTime(ctx, 2)
+		err = r.Finder.DeleteProfile(inTime, name)
+		end()
 		r.Log.Info("instance profile "+name+" is used no more and deleted", "error", err)
 		errs = append(errs, err)
 	}
@@ -123,6 +140,8 @@ func (r *Controller) listProfiles(ctx context.Context) ([]nodeclass.Profile, err
 	if now := r.Now(); now.Sub(now.Truncate(collectEvery)) >= r.Every {
 		return nil, nil
 	}
+	ctx, end := controllers.ShareTime(ctx, 4)
+	defer end()
 	return r.Finder.ListProfiles(ctx)
 }
 
@@ -203,7 +222,9 @@ func (r *Controller) writeClass(ctx context.Context, c *awsv1.EC2NodeClass, k cl
 		}
 		c = marked
 	}
-	found := r.Finder.FindAll(ctx, c)
+	looking, end := controllers.ShareTime(ctx, 2) // the rest is for the rehearsal and for writing
+	found := r.Finder.FindAll(looking, c)
+	end()
 	verdict, asked, err := r.dryRunClass(ctx, c, found, k.pools)
 	found.Verdict, err = verdict, errors.Join(found.JoinErrors(), err)
 	next := c.DeepCopy()
