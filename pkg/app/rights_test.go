@@ -41,7 +41,7 @@ const (
 // portNeeds says for each port method that a function may call what it needs to be allowed by the provider behind it.
 func portNeeds() map[string]string {
 	return map[string]string{
-		"Buffers.ListBuffers": readBuffers, "Buffers.WriteBufferStatus": "patch capacitybuffers.autoscaling.x-k8s.io/status",
+		"Buffers.ListBuffers": readBuffers, "Buffers.WriteBufferStatus": "update capacitybuffers.autoscaling.x-k8s.io/status",
 		"CatalogReader.ReadCatalog": "s3:GetObject, s3:ListBucket", "CatalogRefresher.Refresh": refreshAll,
 		"ClaimReader.ClaimsOf": readClaims, "Claims.AdoptClaim": patchClaim, "Claims.AnnotateClaim": patchClaim,
 		"Claims.CreateClaim": "create nodeclaims.karpenter.sh", "Claims.DeleteClaim": "delete nodeclaims.karpenter.sh",
@@ -49,8 +49,8 @@ func portNeeds() map[string]string {
 		"ClassFinder.DeleteArtifacts": "ec2:DescribeLaunchTemplates, ec2:DeleteLaunchTemplate, " + dropProfile, "ClassFinder.DeleteProfile": dropProfile,
 		"ClassFinder.FindAll": resolve + ", " + makeProfile, "ClassLookup.FindAll": resolve, "ClassFinder.ListProfiles": "iam:ListInstanceProfiles",
 		"Classes.ListClasses": "list ec2nodeclasses.karpenter.k8s.aws", "Classes.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
-		"Classes.MarkClass": "patch ec2nodeclasses.karpenter.k8s.aws", "Classes.ReleaseClass": "patch ec2nodeclasses.karpenter.k8s.aws",
-		"Classes.WriteClassStatus":       "patch ec2nodeclasses.karpenter.k8s.aws/status",
+		"Classes.MarkClass": "get ec2nodeclasses.karpenter.k8s.aws, patch ec2nodeclasses.karpenter.k8s.aws", "Classes.ReleaseClass": "patch ec2nodeclasses.karpenter.k8s.aws",
+		"Classes.WriteClassStatus":       "update ec2nodeclasses.karpenter.k8s.aws/status",
 		"ConfirmingWaker.WakeAndConfirm": "lambda:InvokeFunction, get leases.coordination.k8s.io",
 		"DecisionLog.WritePass":          "s3:PutObject", "DisruptionMemory.ReadMemory": readRecord, "DisruptionMemory.WriteMemory": writeRecord,
 		// the setting that turns them on brings their rights
@@ -73,14 +73,14 @@ func portNeeds() map[string]string {
 		"NodeTainter.TaintRevision": patchNode, "NodeTainter.UntaintRevision": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
 		"Nodes.TaintForTermination": patchNode, "Nodes.TaintNode": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
-		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "patch nodeoverlays.karpenter.sh/status",
+		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "update nodeoverlays.karpenter.sh/status",
 		"Pods.DeletePod": "delete pods", "Pods.EvictPod": "create pods/eviction",
 		"PoolReader.PoolAnnotations": "get nodepools.karpenter.sh", "PoolStatus.CountPool": "patch nodepools.karpenter.sh/status",
 		"PoolStatus.RecordRegistrations": "get nodepools.karpenter.sh, patch nodepools.karpenter.sh, patch nodepools.karpenter.sh/status",
 		"PoolStatus.NoteShifts":          "patch nodepools.karpenter.sh",
 		"ZonalShifts.ListShifts":         "", // the setting that turns it on brings the right
-		"Pools.AnnotateClaim":            patchClaim, "Pools.ListClaims": readClaims, "Pools.ListPools": readPools, "Pools.PatchPoolMeta": "patch nodepools.karpenter.sh",
-		"Pools.WritePoolStatus": "patch nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
+		"Pools.AnnotateClaim":            "get nodeclaims.karpenter.sh, " + patchClaim, "Pools.ListClaims": readClaims, "Pools.ListPools": readPools, "Pools.PatchPoolMeta": "get nodepools.karpenter.sh, patch nodepools.karpenter.sh",
+		"Pools.WritePoolStatus": "update nodepools.karpenter.sh/status", "RateQuota.TakeOne": writeRecord,
 		"Reader.ListClaims": readClaims, "Reader.PendingPods": "list pods", "Reader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
 		"Reader.ReadSnapshot": snapshot + ", " + watches, "Reader.CachedSnapshot": snapshot + ", " + watches, "Reader.StaticPools": readPools, "Reader.Wait": watches,
 		"ClassReader.ReadClass": "get ec2nodeclasses.karpenter.k8s.aws",
@@ -160,6 +160,22 @@ func TestRightsCoverPortCalls(t *testing.T) {
 	for _, call := range slices.Sorted(maps.Keys(needs)) {
 		if !used[call] {
 			t.Errorf("no function calls %s; take it out of portNeeds", call)
+		}
+	}
+}
+
+// refresh may do in Kubernetes what its calls need, and nothing else.
+func TestRefreshHasNoRightItDoesNotNeed(t *testing.T) {
+	needed := map[string]bool{"get leases.coordination.k8s.io": true, // whether Karpenter leads
+		"get services": true} // the address of the cluster's DNS
+	for _, call := range controllerCalls(t).portsFrom(t, "refresh.Run") {
+		for _, right := range strings.Split(portNeeds()[call], ", ") {
+			needed[right] = true
+		}
+	}
+	for _, right := range slices.Sorted(maps.Keys(rightsOfGroups(t)["joiner-refresh"])) {
+		if !needed[right] {
+			t.Errorf("refresh may %s, and no call needs it", right)
 		}
 	}
 }
