@@ -217,8 +217,12 @@ func (s *Setup) pollUntil(ctx context.Context, patience time.Duration,
 		case <-ctx.Done():
 			tick.Stop()
 			return errors.Join(seen, ctx.Err())
-		case <-end.C:
+		case <-end.C: // what came to be since the last look counts, however long that took
 			tick.Stop()
+			seen, done, err := look(ctx)
+			if done || err != nil {
+				return err
+			}
 			return seen
 		case <-tick.C:
 		}
