@@ -24,9 +24,11 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/install/setup"
+	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/model/version"
 	"joiner.sh/pkg/providers/discovery"
 	"joiner.sh/pkg/providers/invoke"
@@ -57,6 +59,7 @@ const (
 // fails to start: CloudFormation waits an hour for a function that does not answer.
 func Setup(ctx context.Context, e cfn.Event) (id string, data map[string]any, err error) {
 	return CustomResources{Getenv: os.Getenv, Patience: setupPatience, IAMDelay: iamPropagation,
+		Around: discovery.OwnSurroundings(),
 		AWS: func(ctx context.Context) (aws.Config, error) {
 			return config.LoadDefaultConfig(ctx, config.WithAppID("joiner"), config.WithRetryMaxAttempts(setupAttempts))
 		}}.Answer(ctx, e)
@@ -68,6 +71,7 @@ type CustomResources struct {
 	AWS      func(context.Context) (aws.Config, error)
 	Patience time.Duration // for what EKS and the API server need a moment for
 	IAMDelay time.Duration // for which a refresh whose role is gone may still make something
+	Around   discovery.Surroundings
 }
 
 // Answer does what CloudFormation asks for. The id is the resource's from then on.
@@ -133,6 +137,11 @@ func (c CustomResources) answerSetup(ctx context.Context, set settings.Values, e
 // installs them, it compares. The text is what the stack says of them.
 func (c CustomResources) install(ctx context.Context, set settings.Values, e cfn.Event,
 	log *slog.Logger) (int, string, error) {
+	if textProperty(e, "Inside") == "true" {
+		if err := c.checkWays(ctx, set, log); err != nil {
+			return 0, "", err
+		}
+	}
 	s, err := c.newSetup(ctx, set, e, log)
 	if err != nil {
 		return 0, "", err
@@ -146,6 +155,34 @@ func (c CustomResources) install(ctx context.Context, set settings.Values, e cfn
 	}
 	n, err := s.InstallObjects(ctx)
 	return n, setup.DescribeManifests(nil), err
+}
+
+// checkWays refuses a network from which setup, and so each function beside it, does not reach what they call. Setup is
+// the first that runs in it: preflight is outside, where it can answer whatever the network is like. The name of an
+// endpoint that the stack has just made takes a moment to lead to it.
+func (c CustomResources) checkWays(ctx context.Context, set settings.Values, log *slog.Logger) error {
+	cfg, err := c.AWS(ctx)
+	if err != nil {
+		return fmt.Errorf("load aws configuration: %w", err)
+	}
+	within, end := context.WithTimeout(ctx, c.Patience)
+	defer end()
+	for {
+		silent, err := c.Around.FindSilent(ctx, cfg, set.IsolatedVPC)
+		if err != nil {
+			return err
+		}
+		found := preflight.JudgeSilence(silent)
+		if found.Has(findings.Broken) && controllers.WaitFor(within, min(deniedPoll, c.Patience)) == nil {
+			continue
+		}
+		for _, x := range found {
+			if x.Level != findings.Broken {
+				log.Warn(x.What, "about", x.About, "mend", x.Mend)
+			}
+		}
+		return preflight.Refusal(found)
+	}
 }
 
 // asksForNothingNew reports whether the request is for what is deployed already, or for an older deployment. Then

@@ -2,6 +2,9 @@ package cloudformation_test
 
 import (
 	"context"
+	"net"
+	"net/netip"
+	"strings"
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -10,6 +13,7 @@ import (
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/cloudformation"
 	"joiner.sh/infra/local/vpc"
+	"joiner.sh/pkg/providers/discovery"
 )
 
 // reaches reports whether the caller has a way to the service: functions and nodes in the VPC as its endpoints and
@@ -28,6 +32,57 @@ func (w *world) network() vpc.Network {
 		w.t.Error(err)
 	}
 	return n
+}
+
+// around is what is around the function: names of services lead to the endpoints with private DNS that the VPC has, and
+// to public addresses where it has none.
+func (w *world) around(f cloudformation.Function) discovery.Surroundings {
+	return discovery.Surroundings{
+		Hosts: func(ctx context.Context, cfg aws.Config) (map[string]string, error) {
+			cfg.BaseEndpoint = nil
+			return discovery.OwnSurroundings().Hosts(ctx, cfg)
+		},
+		Resolve: func(_ context.Context, host string) ([]netip.Addr, error) {
+			service, _, _ := strings.Cut(host, ".")
+			for _, e := range w.network().Endpoints {
+				if e.Service == service && e.PrivateDNS {
+					return []netip.Addr{netip.MustParseAddr("10.0.1.5")}, nil
+				}
+			}
+			return []netip.Addr{netip.MustParseAddr("52.94.1.1")}, nil
+		},
+		Dial: func(_ context.Context, _, address string) (net.Conn, error) {
+			service, _, _ := strings.Cut(address, ".")
+			if w.reaches(awsemulator.Caller{Role: f.RoleARN}, service) || service == "s3" && w.s3Gateway {
+				near, _ := net.Pipe()
+				return near, nil
+			}
+			return nil, context.DeadlineExceeded
+		},
+	}
+}
+
+// A VPC from which functions do not reach what they call is refused by setup, which runs there, and told by service
+// what is missing: an endpoint, or what the security group of one admits.
+func TestANetworkWithoutWaysIsRefusedByName(t *testing.T) {
+	w := newWorld(t, 3)
+	w.nat, w.s3Gateway = false, true
+	err := w.player.DeployStack(t.Context(), w.stack, template(t, "network", nil))
+	const want = "functions do not reach ec2 at ec2.us-west-2.amazonaws.com, for which the VPC has no endpoint that answers, and their subnets no route: add ec2 to vpcEndpoints"
+	if err == nil || !strings.Contains(err.Error(), want) {
+		t.Errorf("error %v, want %q in it", err, want)
+	}
+	w = newWorld(t, 3)
+	w.nat, w.s3Gateway = false, true
+	shut := template(t, "endpoints", func(resources map[string]any) {
+		group := resources["EndpointsGroup18C6AF10"].(map[string]any)["Properties"].(map[string]any)
+		group["SecurityGroupIngress"] = []any{}
+	})
+	err = w.player.DeployStack(t.Context(), w.stack, shut)
+	const closed = "functions do not reach ec2 at ec2.us-west-2.amazonaws.com, which is an interface endpoint at 10.0.1.5: have the security group of that endpoint admit TCP 443"
+	if err == nil || !strings.Contains(err.Error(), closed) {
+		t.Errorf("error %v, want %q in it", err, closed)
+	}
 }
 
 // instanceConfig signs as the software of an instance does.

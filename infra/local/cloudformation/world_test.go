@@ -189,7 +189,7 @@ func (w *world) ask(ctx context.Context, f cloudformation.Function, ask cloudfor
 	const forTheAnswer = 20 * time.Second // that the function keeps
 	ctx, cancel := context.WithTimeout(ctx, forTheAnswer+w.within)
 	defer cancel()
-	custom := app.CustomResources{Patience: 20 * time.Millisecond, Getenv: func(name string) string {
+	custom := app.CustomResources{Patience: 20 * time.Millisecond, Around: w.around(f), Getenv: func(name string) string {
 		if name == "LOG_LEVEL" {
 			return "error"
 		}
