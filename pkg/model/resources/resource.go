@@ -19,6 +19,9 @@ const (
 	Pods      = "pods"
 )
 
+// mostAmount is as far from zero as sums and products go: what the largest fleet has is far less.
+const mostAmount = int64(1) << 62
+
 // MiB is the number of bytes in a mebibyte.
 const MiB = int64(1) << 20
 
@@ -88,10 +91,12 @@ func (l List) Names() []string {
 }
 
 // Add returns l + o.
-func (l List) Add(o List) List { return l.combine(o, func(a, b int64) int64 { return a + b }) }
+func (l List) Add(o List) List { return l.combine(o, addBounded) }
 
 // Sub returns l - o; amounts may become negative.
-func (l List) Sub(o List) List { return l.combine(o, func(a, b int64) int64 { return a - b }) }
+func (l List) Sub(o List) List {
+	return l.combine(o, func(a, b int64) int64 { return addBounded(a, -b) })
+}
 
 // Max returns the larger amount of each resource.
 func (l List) Max(o List) List { return l.combine(o, func(a, b int64) int64 { return max(a, b) }) }
@@ -101,14 +106,40 @@ func (l List) Min(o List) List { return l.combine(o, func(a, b int64) int64 { re
 
 // Times returns n times l.
 func (l List) Times(n int64) List {
-	out := List{CPU: l.CPU * n, Memory: l.Memory * n, Ephemeral: l.Ephemeral * n, Pods: l.Pods * n}
+	out := List{CPU: timesBounded(l.CPU, n), Memory: timesBounded(l.Memory, n),
+		Ephemeral: timesBounded(l.Ephemeral, n), Pods: timesBounded(l.Pods, n)}
 	if n != 0 {
 		out.Extended = slices.Clone(l.Extended)
 		for i := range out.Extended {
-			out.Extended[i].Count *= n
+			out.Extended[i].Count = timesBounded(out.Extended[i].Count, n)
 		}
 	}
 	return out
+}
+
+// addBounded is the sum, or what is nearest to it within mostAmount: pods of strangers may ask for anything, and a sum
+// that wraps around would leave room on a full node.
+func addBounded(a, b int64) int64 {
+	c := a + b
+	switch {
+	case a > 0 && b > 0 && (c < 0 || c > mostAmount):
+		return mostAmount
+	case a < 0 && b < 0 && (c >= 0 || c < -mostAmount):
+		return -mostAmount
+	}
+	return c
+}
+
+// timesBounded is the product, or what is nearest to it within mostAmount.
+func timesBounded(a, n int64) int64 {
+	c := a * n
+	if a == 0 || c/a == n && -mostAmount <= c && c <= mostAmount {
+		return c
+	}
+	if (a < 0) == (n < 0) {
+		return mostAmount
+	}
+	return -mostAmount
 }
 
 // FitsIn reports whether every amount of l is at most that of room.

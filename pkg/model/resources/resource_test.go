@@ -58,3 +58,25 @@ func TestFits(t *testing.T) {
 		}
 	}
 }
+
+// Sums and products of what strangers ask for end at the largest amount: one that wrapped around would be room.
+func TestSumsEndAtTheLargestAmount(t *testing.T) {
+	pod := List{CPU: 1 << 52, Memory: 1 << 52, Pods: 1, Extended: []Extended{{"example.com/gpu", 1 << 52}}}
+	used := List{}
+	for range 5000 { // 2,048 of them are more than 63 bits
+		used = used.Add(pod)
+	}
+	room := List{CPU: 4000, Memory: 8 << 30, Pods: 110, Extended: []Extended{{"example.com/gpu", 4}}}
+	left := room.Sub(used)
+	for _, name := range []string{CPU, Memory, "example.com/gpu"} {
+		if used.Get(name) != mostAmount || left.Get(name) >= 0 || pod.Times(5000).Get(name) != mostAmount || pod.Times(-5000).Get(name) != -mostAmount {
+			t.Errorf("%s: used %d, left %d, product %d", name, used.Get(name), left.Get(name), pod.Times(5000).Get(name))
+		}
+	}
+	if pod.FitsIn(left) || used.Get(Pods) != 5000 || left.Add(used).Get(Pods) != 110 {
+		t.Errorf("another one fits into %v; used %v", left, used)
+	}
+	if got := (List{CPU: -3}).Times(7).Get(CPU); got != -21 {
+		t.Errorf("-3 times 7 is %d", got)
+	}
+}
