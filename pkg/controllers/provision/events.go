@@ -155,7 +155,22 @@ func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decisi
 		}
 	}
 	events = append(events, costlyEvents(s, ceiling.FindCostly(s, decision))...)
+	events = append(events, unreadEvents(s, decision.Unread)...)
 	p.recordEvents(ctx, append(events, oversizedEvents(s, decision.Oversized)...))
+}
+
+// unreadEvents say on pods that nobody looks at their anti-affinity.
+func unreadEvents(s cluster.Snapshot, all []plan.UnreadPod) (out []cluster.Event) {
+	for _, u := range all[:min(len(all), controllers.MaxPoolEvents)] {
+		i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Key() == u.Pod })
+		if i < 0 {
+			continue
+		}
+		p := &s.Pods[i]
+		out = append(out, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true,
+			Reason: "AntiAffinityNotRead", Message: u.Message(), Every: controllers.PoolEventEvery})
+	}
+	return out
 }
 
 // costlyEvents say on NodePools which namespaces make them dear.

@@ -24,6 +24,17 @@ func TestAnOversizedDaemonSetIsTold(t *testing.T) {
 	}
 }
 
+// A pod whose anti-affinity is beyond what its namespace may have is told; one that is gone gets no event.
+func TestAPodWhoseAntiAffinityIsNotReadIsTold(t *testing.T) {
+	s := cluster.Snapshot{Pods: []cluster.Pod{{Namespace: "evil", Name: "run-7", UID: "u1", NodeName: "n"}}}
+	got := unreadEvents(s, []plan.UnreadPod{{Pod: "evil/gone", Node: "n"}, {Pod: "evil/run-7", Node: "n", Terms: 3200, Read: 499}})
+	want := []cluster.Event{{Kind: "Pod", Namespace: "evil", Name: "run-7", UID: "u1", Warning: true, Reason: "AntiAffinityNotRead", Every: 30 * time.Minute,
+		Message: "running pods of its namespace have 3200 terms of required anti-affinity that differ, and 499 are read: this pod's is not, so its node n takes no further pods; let pods share terms"}}
+	if d := cmp.Diff(want, got); d != "" {
+		t.Error(d)
+	}
+}
+
 // A DaemonSet that asks for more than one may says so too.
 func TestADaemonSetOfTooManyTermsIsTold(t *testing.T) {
 	s := cluster.Snapshot{Daemons: []cluster.Pod{{Namespace: "evil", Name: "many", UID: "u1", Unmodelled: []string{"it has 33 terms"}},

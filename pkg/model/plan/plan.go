@@ -31,6 +31,9 @@ type Plan struct {
 	// theirs beside those of smaller ones.
 	Oversized []OversizedDaemon `json:",omitempty"`
 
+	// Unread are pods that run, some for each namespace, whose required anti-affinity nobody looks at.
+	Unread []UnreadPod `json:",omitempty"`
+
 	Faults []Fault `json:",omitempty"` // what the decision failed about and was taken without
 
 	// Held are launches that the ceiling of the cluster does not allow now.
@@ -123,6 +126,18 @@ func (d OversizedDaemon) Message() string {
 	}
 	return fmt.Sprintf("no instance type of NodePool %s holds %s beside smaller DaemonSets, so its pods have no place there and new nodes keep no room for them",
 		pools, d.Need)
+}
+
+// UnreadPod is a pod whose required anti-affinity is beyond what its namespace may have.
+type UnreadPod struct {
+	Pod, Node   string // namespace/name; where it runs
+	Terms, Read int    // of all running pods of its namespace; about other namespaces, or about its own
+}
+
+// Message says it for people.
+func (u UnreadPod) Message() string {
+	return fmt.Sprintf("running pods of its namespace have %d terms of required anti-affinity that differ, and %d are read: this pod's is not, so its node %s takes no further pods; let pods share terms",
+		u.Terms, u.Read, u.Node)
 }
 
 // Removal is a NodeClaim that goes because its static pool has too many.

@@ -45,6 +45,9 @@ func (p Plan) Lines() []string {
 	for _, d := range p.Oversized {
 		out = append(out, fmt.Sprintf("oversized DaemonSet %s: %s", d.DaemonSet, d.Message()))
 	}
+	for _, u := range p.Unread {
+		out = append(out, fmt.Sprintf("unread anti-affinity of %s: %s", u.Pod, u.Message()))
+	}
 	for _, f := range p.Faults {
 		out = append(out, f.String())
 	}

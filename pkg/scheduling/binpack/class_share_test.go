@@ -7,8 +7,11 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/packing"
@@ -229,6 +232,11 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 	p := PodsFrom(s, ResolveOfferings(s))
 	for _, u := range p.Unplaced {
 		t.Errorf("%s has no place: %s", u.Pod, u.Message())
+	}
+	told := []plan.UnreadPod{{Pod: "evil/run-15", Node: "node-15", Terms: 3200, Read: 499}, {Pod: "evil/run-16", Node: "node-16", Terms: 3200, Read: 499},
+		{Pod: "evil/run-17", Node: "node-17", Terms: 3200, Read: 499}}
+	if d := cmp.Diff(told, p.Unread); d != "" {
+		t.Errorf("pods that are told of it (-want +got):\n%s", d)
 	}
 	for _, e := range p.Existing {
 		if strings.HasPrefix(e.Node, "node-") || e.Node == "far" && strings.HasPrefix(e.Pod, "default/app-0000") {

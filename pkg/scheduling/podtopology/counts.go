@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -29,7 +30,8 @@ type Counts struct {
 	inhabited  map[string][]bool               // by topology key: see inhabitedDomains
 	filters    map[[2]*podclass.Admission]bool // see AdmitsAll
 
-	Away map[awayTerm]awayVerdict // see judgeAwayTerms
+	Away   map[awayTerm]awayVerdict // see judgeAwayTerms
+	Unread []plan.UnreadPod         // see noteUnread
 
 	lone    []*podclass.Class       // by counter: see onlyCountedClass
 	spreads []podclass.TopologyRule // by counter: see StrictestSpread
@@ -181,6 +183,7 @@ func (top *Counts) runningPods() []runningPod {
 			is := top.Away[awayTermOf(p, t)]
 			if is.Skipped { // whom it keeps away is not known
 				on.Room = make([]int64, len(on.Room))
+				top.noteUnread(p, is)
 			}
 			if !is.keeps {
 				continue

@@ -7,6 +7,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
+	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -37,6 +38,8 @@ func (t awayTerm) isForeign() bool { return t.namespaces != "" || t.namespaceSel
 type awayVerdict struct {
 	keeps   bool // it selects a pod that waits
 	Skipped bool // nobody looked, because its namespace has too many
+
+	terms, read int // of its namespace, where it is skipped
 }
 
 // judgeAwayTerms looks at the terms of running pods, of each namespace at as many as it may have: a tenant's terms are
@@ -72,9 +75,13 @@ func (top *Counts) judgeAwayTerms() {
 	}
 	for at, most := range []int64{mostOwnTerms, mostForeignTerms} {
 		left := shareTerms(most, order[at])
+		share, all := maps.Clone(left), map[string]int{}
+		for _, id := range order[at] {
+			all[id.Namespace]++
+		}
 		for _, id := range order[at] {
 			if left[id.Namespace]--; left[id.Namespace] < 0 {
-				top.Away[id] = awayVerdict{Skipped: true}
+				top.Away[id] = awayVerdict{Skipped: true, terms: all[id.Namespace], read: int(share[id.Namespace])}
 				continue
 			}
 			g := topology.OfTerm(terms[id], id.Namespace, top.s.Namespaces)
@@ -83,6 +90,26 @@ func (top *Counts) judgeAwayTerms() {
 					func(k *podclass.Class) bool { return g.Selector.Matches(k.Pod.Labels) })
 			})}
 		}
+	}
+}
+
+// noteUnread notes a pod of which a term is skipped, for its owner to be told; of each namespace a few.
+func (top *Counts) noteUnread(p *cluster.Pod, is awayVerdict) {
+	const each, most = 3, 50
+	if len(top.Unread) == most {
+		return
+	}
+	n := 0
+	for _, u := range top.Unread {
+		if u.Pod == p.Key() {
+			return
+		}
+		if namespace, _, _ := strings.Cut(u.Pod, "/"); namespace == p.Namespace {
+			n++
+		}
+	}
+	if n < each {
+		top.Unread = append(top.Unread, plan.UnreadPod{Pod: p.Key(), Node: p.NodeName, Terms: is.terms, Read: is.read})
 	}
 }
 

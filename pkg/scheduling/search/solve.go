@@ -49,7 +49,7 @@ func SolveProblem(w *packing.Problem) plan.Plan {
 	best = improvePlan(w, best, st)
 	pw := &report.PlanWriter{Solution: best}
 	out := plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(),
-		Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches()}
+		Unread: w.Topology.Unread, Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches()}
 	out.LowerBoundUSD = st.pricing.LowerBound(best)
 	out.Existing = pw.ExistingPlacements()
 	out.Unplaced = append(out.Unplaced, report.Explainer{Solution: best}.ExplainUnplaced()...)
