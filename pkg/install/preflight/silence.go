@@ -2,7 +2,6 @@ package preflight
 
 import (
 	"fmt"
-	"net/netip"
 	"strings"
 
 	"joiner.sh/pkg/model/findings"
@@ -15,7 +14,8 @@ const TopicServices = "way to AWS"
 type Silence struct {
 	Service   string // its short name, such as ec2
 	Host      string
-	Addresses []netip.Addr // of the host; none where its name is not known
+	Addresses []string // of the host; none where its name is not known
+	Private   bool     // all of them are of private networks
 }
 
 // The settings by which functions get a way to a service.
@@ -30,10 +30,6 @@ func JudgeSilence(all []Silence) findings.List {
 	var out findings.List
 	for _, s := range all {
 		level, what := findings.Broken, fmt.Sprintf("functions do not reach %s at %s", s.Service, s.Host)
-		private := len(s.Addresses) > 0
-		for _, a := range s.Addresses {
-			private = private && a.IsPrivate()
-		}
 		mend := wayOut
 		switch s.Service {
 		case "iam", "pricing":
@@ -47,8 +43,8 @@ func JudgeSilence(all []Silence) findings.List {
 		case len(s.Addresses) == 0:
 			what, mend = what+", a name that the VPC's DNS does not know",
 				"aws ec2 modify-vpc-attribute --vpc-id VPC --enable-dns-support"
-		case private:
-			what += ", which is an interface endpoint at " + addressList(s.Addresses)
+		case s.Private:
+			what += ", which is an interface endpoint at " + strings.Join(s.Addresses, ", ")
 			mend = "have the security group of that endpoint admit TCP 443 from the functions' groups or the VPC, and their groups let it out"
 		default:
 			what += ", for which the VPC has no endpoint that answers, and their subnets no route"
@@ -56,12 +52,4 @@ func JudgeSilence(all []Silence) findings.List {
 		out.Add(level, TopicServices, what, mend)
 	}
 	return out
-}
-
-func addressList(all []netip.Addr) string {
-	out := make([]string, len(all))
-	for i, a := range all {
-		out[i] = a.String()
-	}
-	return strings.Join(out, ", ")
 }

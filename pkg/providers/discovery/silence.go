@@ -83,7 +83,10 @@ func (s Surroundings) look(ctx context.Context, name, address string) *preflight
 			return nil
 		}
 		if addresses, err := s.Resolve(within, host); err == nil {
-			out.Addresses = addresses
+			out.Addresses, out.Private = nil, len(addresses) > 0
+			for _, a := range addresses {
+				out.Addresses, out.Private = append(out.Addresses, a.String()), out.Private && a.IsPrivate()
+			}
 		}
 		end()
 	}

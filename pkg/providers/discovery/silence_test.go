@@ -56,7 +56,7 @@ func TestSilentServicesAreNamed(t *testing.T) {
 		var got []string
 		for _, x := range silent {
 			got = append(got, x.Service)
-			if len(x.Addresses) != 1 || x.Addresses[0] != private {
+			if len(x.Addresses) != 1 || x.Addresses[0] != "10.0.1.5" || !x.Private {
 				t.Errorf("%s: addresses %v", x.Service, x.Addresses)
 			}
 		}

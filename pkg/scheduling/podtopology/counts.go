@@ -31,7 +31,7 @@ type Counts struct {
 	filters    map[[2]*podclass.Admission]bool // see AdmitsAll
 
 	Away   map[awayTerm]awayVerdict // see judgeAwayTerms
-	Unread []plan.UnreadPod         // see noteUnread
+	Unread []plan.UnreadPod         // see withUnread
 
 	lone    []*podclass.Class       // by counter: see onlyCountedClass
 	spreads []podclass.TopologyRule // by counter: see StrictestSpread
@@ -183,7 +183,7 @@ func (top *Counts) runningPods() []runningPod {
 			is := top.Away[awayTermOf(p, t)]
 			if is.Skipped { // whom it keeps away is not known
 				on.Room = make([]int64, len(on.Room))
-				top.noteUnread(p, is)
+				top.Unread = withUnread(top.Unread, p, is)
 			}
 			if !is.keeps {
 				continue

@@ -16,7 +16,7 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 	eligible, ok := top.eligible[id]
 	if !ok {
 		eligible = make([]bool, len(top.Domains[r.Key]))
-		inhabited := top.inhabitedDomains(r.Key)
+		inhabited := inhabitedDomains(top, r.Key)
 		for _, name := range top.catalog.SoldDomains(id) {
 			d := top.DomainIDs[r.Key][name]
 			eligible[d] = inhabited[d]
@@ -32,7 +32,7 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 }
 
 // inhabitedDomains tells of each domain of the key whether it has a node, or may get one for a pod that waits.
-func (top *Counts) inhabitedDomains(key string) []bool {
+func inhabitedDomains(top *Counts, key string) []bool {
 	if out, ok := top.inhabited[key]; ok {
 		return out
 	}

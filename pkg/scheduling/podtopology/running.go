@@ -93,24 +93,25 @@ func (top *Counts) judgeAwayTerms() {
 	}
 }
 
-// noteUnread notes a pod of which a term is skipped, for its owner to be told; of each namespace a few.
-func (top *Counts) noteUnread(p *cluster.Pod, is awayVerdict) {
+// withUnread adds a pod of which a term is skipped, for its owner to be told; of each namespace a few.
+func withUnread(all []plan.UnreadPod, p *cluster.Pod, is awayVerdict) []plan.UnreadPod {
 	const each, most = 3, 50
-	if len(top.Unread) == most {
-		return
+	if len(all) == most {
+		return all
 	}
 	n := 0
-	for _, u := range top.Unread {
+	for _, u := range all {
 		if u.Pod == p.Key() {
-			return
+			return all
 		}
 		if namespace, _, _ := strings.Cut(u.Pod, "/"); namespace == p.Namespace {
 			n++
 		}
 	}
 	if n < each {
-		top.Unread = append(top.Unread, plan.UnreadPod{Pod: p.Key(), Node: p.NodeName, Terms: is.terms, Read: is.read})
+		all = append(all, plan.UnreadPod{Pod: p.Key(), Node: p.NodeName, Terms: is.terms, Read: is.read})
 	}
+	return all
 }
 
 // shareTerms is how many of the terms each namespace may have.
