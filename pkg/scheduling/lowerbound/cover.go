@@ -77,16 +77,16 @@ func (s *Solver) Solve() ClassPrices {
 	return out
 }
 
-// Reprice prices the classes for other counts, with the fills known so far and those that a few more rounds find among
-// the offers that came near. Of each limited offer the part limits is left. What it returns guides; it proves nothing.
-func (s *Solver) Reprice(count []float64, limits float64, more int) []float64 {
+// Reprice prices the classes for other counts, with the fills known so far. Of each limited offer the part limits is
+// left. What it returns guides; it proves nothing.
+func (s *Solver) Reprice(count []float64, limits float64) []float64 {
 	counts := s.reduced.reducedCounts(count)
 	for i, o := range s.s.Offers {
 		if s.s.limit[i] >= 0 {
 			counts = append(counts, -o.Limit*limits)
 		}
 	}
-	return s.reduced.originalValues(s.s.priceAgain(counts, more))
+	return s.reduced.originalValues(s.s.priceAgain(counts))
 }
 
 func (s *solver) generateColumns() ClassPrices {
@@ -147,17 +147,9 @@ func (s *solver) generateColumns() ClassPrices {
 	return best
 }
 
-func (s *solver) priceAgain(count []float64, more int) []float64 {
+func (s *solver) priceAgain(count []float64) []float64 {
 	s.m.demandIs(count, s.mendingSteps())
-	pure := s.m.classValues(s.filler.Value)
-	for range more {
-		if s.priceOffers(pure, false) == 0 {
-			break
-		}
-		s.m.improveBasis()
-		pure = s.m.classValues(s.filler.Value)
-	}
-	return pure
+	return s.m.classValues(s.filler.Value)
 }
 
 // mendingSteps is how many steps a repricing may take before it begins anew: as many as that took the last time, if

@@ -22,11 +22,9 @@ type ShadowPrices struct {
 	Classes []priceClass
 	Problem lowerbound.CoverProblem
 	solver  *lowerbound.Solver
-	// unhosted is the same without the nodes that are there, made once it is asked.
-	unhosted *lowerbound.Solver
-	Prices   lowerbound.ClassPrices
-	Fill     map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
-	Units    []float64
+	Prices  lowerbound.ClassPrices
+	Fill    map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
+	Units   []float64
 
 	repriced map[string][]float64 // see reprice
 }
