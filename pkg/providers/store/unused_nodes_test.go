@@ -56,3 +56,35 @@ func TestTypesAreLeftOutForAnHour(t *testing.T) {
 	clock.pass(2 * time.Hour)
 	check("long after", "", nodes("i-7", "i-8"))
 }
+
+// Nodes of a class that never became usable leave the class alone for an hour from the third on; that is a mark of its
+// own beside that of instances which ended before they joined, and of the types.
+func TestAClassWhoseNodesNeverBecomeUsableRests(t *testing.T) {
+	l, clock := newLedger(&fakeStore{})
+	for i, id := range []string{"i-1", "i-2", "i-3"} {
+		u := unusedNode(id)
+		of := u
+		of.Type, of.Cause = "", "class"
+		out, err := l.NoteUnusedNodes(t.Context(), []instancetypes.UnusedNode{u, of}, nil)
+		if err != nil || len(out) != map[int]int{2: 2}[i] {
+			t.Errorf("after %s: %+v, error %v", id, out, err)
+		}
+		note(t, l, "default", "ended-"+id) // from the second on for five minutes
+	}
+	if all := marks(t, l); len(all) != 3 {
+		t.Errorf("%+v, want one of each", all)
+	}
+	clock.pass(59 * time.Minute)
+	got := ""
+	for _, m := range marks(t, l) {
+		got += m.String() + " because of " + m.Cause + "; "
+	}
+	const want = "ec2nodeclass/default because of class; m5.large in ec2nodeclass/default because of 1; "
+	if got != want {
+		t.Errorf("59 minutes later %q, want %q", got, want)
+	}
+	clock.pass(time.Minute)
+	if left := marks(t, l); len(left) != 0 {
+		t.Errorf("an hour later %+v", left)
+	}
+}
