@@ -16,8 +16,9 @@ import (
 // labelTeam is what pods that belong to a pool of their own ask for.
 const labelTeam = "team"
 
-// deniedClass is the class that some worlds have beside the others', and its pool, about which reads are refused.
-const deniedClass = "second"
+// deniedClass is the class that some worlds have beside the others', and its pool, about which reads are refused. It is
+// the first by name, so that all others come after it.
+const deniedClass = "barred"
 
 // deniedRead is what is refused of reading an object: with 403, however often it is asked.
 type deniedRead struct {
@@ -65,7 +66,7 @@ func (w *world) drawDeniedRead(seed uint64, d *denial) {
 // addDeniedClass makes a second class, its pool, and an app whose pods only nodes of that pool take.
 func (w *world) addDeniedClass() {
 	w.api.addClass(deniedClass)
-	pool := cluster.Pool{Name: deniedClass, UID: "uid-second", Class: deniedClass, Ready: true, Uncounted: true,
+	pool := cluster.Pool{Name: deniedClass, UID: "uid-" + deniedClass, Class: deniedClass, Ready: true, Uncounted: true,
 		Hash: "1", Labels: map[string]string{labelTeam: deniedClass}, Disruption: cluster.Disruption{Never: true},
 		Taints: []cluster.Taint{{Key: teamTaint, Value: deniedClass, Effect: "NoSchedule"}}}
 	at := len(w.api.pools)
