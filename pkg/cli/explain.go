@@ -48,7 +48,7 @@ func explainCommand(sc terminalOutput) *cobra.Command {
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the pod")
 	cmd.Flags().BoolVar(&f.tried, "tried", false, "list the changes that do not help, too")
 	cmd.Flags().IntVar(&f.work, "search-work", whatif.DefaultWork,
-		"work of the search for what would help: a question is 400, and one more for each node and four for each pod that waits; 0 for none")
+		"work of the search for what would help: a question is 400, three more for each node and four for each pod that waits; 0 for none")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
@@ -124,8 +124,8 @@ func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binp
 			return explain.ExplainNode(s, name, m)
 		}, nil
 	case "nodepool", "nodepools", "pool":
-		return func(s explain.Source, _ binpack.Offerings) (explain.Answer, error) {
-			return explain.ExplainPool(s, name)
+		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
+			return explain.ExplainPool(s, name, m)
 		}, nil
 	}
 	return nil, fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", kind)

@@ -20,6 +20,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/providers/store"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/whatif"
 )
 
 // statusFlags are the flags of `joiner status`.
@@ -30,6 +31,9 @@ type statusFlags struct {
 	stack  doctorFlags // whose functions are asked for; no cluster: none
 	watch  bool
 	every  time.Duration
+
+	protections bool
+	by          string
 }
 
 // Bounds of --every.
@@ -42,6 +46,9 @@ const statusHelp = `Show the nodes of a cluster by NodePool: type, phase, price,
 take them; and the pods that wait for a node, with what becomes of them. Prices are those of EC2, without discounts.
 
 --cluster names the version and the age of each function too, with the credentials of AWS.
+
+--protections says what each PodDisruptionBudget, do-not-disrupt, budget, consolidateAfter, minValues and required spread costs: what would be
+saved without it, by deciding again. --protections-by namespace, or a label of pods, takes those of one value away together.
 
 --watch shows it again and again until it is interrupted; on a terminal in place, as much as fits. --html FILE writes one page that needs nothing else.`
 
@@ -59,6 +66,8 @@ func statusCommand(sc terminalOutput) *cobra.Command {
 	cmd.Flags().StringVar(&f.html, "html", "", "write an HTML page to this file instead of a table")
 	cmd.Flags().BoolVarP(&f.watch, "watch", "w", false, "show it again and again")
 	cmd.Flags().DurationVar(&f.every, "every", 5*time.Second, "how often with --watch, 1s to 1h")
+	cmd.Flags().BoolVar(&f.protections, "protections", false, "say what each protection of nodes costs a day")
+	cmd.Flags().StringVar(&f.by, "protections-by", "", "sum protections up by namespace, or by a label of pods")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
@@ -122,12 +131,51 @@ func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterL
 		offerings := binpack.ResolveOfferings(s)
 		resolved := time.Now()
 		v = status.ViewOf(s, memory, offerings)
+		if f.html != "" {
+			addHelp(v.Pending, s, offerings)
+		}
+		if f.protections || f.by != "" {
+			v.Protections = whatif.Protections(s, memory, offerings, protectionsBy(s, f.by), whatif.Limits{})
+		}
 		v.Steps = []status.Step{{Name: "reading the cluster", Took: read.Sub(start)},
 			{Name: "resolving offerings", Took: resolved.Sub(read)},
 			{Name: "deciding about nodes and pods", Took: time.Since(resolved)}}
 		return nil
 	})
 	return v, err
+}
+
+// addHelp adds to the outlook of the first pods that get no node what would help.
+func addHelp(all []status.Pod, s cluster.Snapshot, sells binpack.Offerings) {
+	said := map[string]string{}
+	for i := range all {
+		p := &all[i]
+		help, known := said[p.Outlook]
+		if !known && p.Lost && len(said) < mostAskedGroups {
+			if a := whatif.ForPod(s, sells, p.Name, whatif.Limits{}); len(a.Changes) > 0 {
+				help = "; would help: " + a.Changes[0].String()
+			}
+			said[p.Outlook] = help
+		}
+		p.Outlook += help
+	}
+}
+
+// protectionsBy names the sum that a protection is a part of: its namespace, or the value of a label of its pods.
+func protectionsBy(s cluster.Snapshot, by string) func(e whatif.Edit) string {
+	switch by {
+	case "":
+		return nil
+	case "namespace":
+		return func(e whatif.Edit) string { return e.Namespace }
+	}
+	values := map[string]string{}
+	for _, p := range s.Pods {
+		if v := p.Labels[by]; v != "" {
+			values["Pod "+p.Key()] = by + "=" + v
+		}
+	}
+	return func(e whatif.Edit) string { return values[e.Object()] }
 }
 
 func (f statusFlags) showView(sc terminalOutput, l clusterLink, v status.View) error {
@@ -207,6 +255,9 @@ func statusTable(sc terminalOutput, v status.View) string {
 	}
 	for _, line := range status.BufferLines(v) {
 		b.WriteString(line + "\n")
+	}
+	for _, p := range v.Protections {
+		b.WriteString(p.String() + "\n")
 	}
 	if len(v.Pending) > 0 {
 		b.WriteString(pendingTable(sc, v) + "\n")

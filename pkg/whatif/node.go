@@ -18,7 +18,6 @@ func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, c
 	}
 	s.Pods = slices.Clone(s.Pods)
 	w := newWorld(s, podsOn(s, h.Name())...)
-	w.cost *= nodeCost
 	q := newQuestion(w, most, func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, claim) })
 	if _, ok := q.answer(s); ok {
 		return Answer{}
@@ -59,9 +58,6 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 	}
 	return all
 }
-
-// nodeCost is how much more work a question about a node is than one about a pod.
-const nodeCost = 2
 
 // goes is what becomes of the node, if disruption may take it.
 func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, claim string) (Outcome, bool) {

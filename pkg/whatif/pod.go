@@ -15,15 +15,16 @@ import (
 
 // Limits are what a search may do.
 type Limits struct {
-	// Work is how much of it may be done: a question is 400, one more for each node and four for each pod that waits. 0
-	// is for DefaultWork, and less than that for none.
+	// Work is how much of it may be done: a question is 400, three more for each node and four for each pod that waits.
+	// 0 is for DefaultWork, and less than that for none.
 	Work int
 	// Accept reports whether the API server would take an edit; nil for one that takes all.
 	Accept func(e Edit) bool
 }
 
-// DefaultWork is enough for each edit of a pod in a cluster of 500 nodes, and less than a second of one core.
-const DefaultWork = 100_000
+// DefaultWork is about a second of one core: in a cluster of 500 nodes twenty questions, which is each edit of a usual pod
+// alone, and in a small one as many as pairs take.
+const DefaultWork = 40_000
 
 // ForPod finds what would give the pod namespace/name a node. Nothing is asked where it has one, or gets one as it is.
 func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits) Answer {
@@ -44,7 +45,7 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 		few := s
 		few.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
 			func(p cluster.Pod) bool { return p.NodeName == "" && !group.has(&p) })
-		if _, placed := w.answer(few); !placed {
+		if _, placed := w.answer(few); !placed && len(few.Pods) < len(s.Pods) {
 			q.few = newWorld(few, group)
 		}
 	}

@@ -82,21 +82,26 @@ func (p pool) requirementFamilies(r requirements.Requirement) (out []family) {
 		}
 		out = append(out, f)
 	}
-	out = append(out, family{pool: p.Name, count: r.MinValues, at: func(i int) Edit {
-		x, shown := r, "none"
-		if x.MinValues = r.MinValues - i - 1; x.MinValues > 0 {
-			shown = fmt.Sprint(x.MinValues)
-		}
-		return p.edit(field+".minValues", fmt.Sprint(r.MinValues), shown, func(p *cluster.Pool) {
-			p.Requirements = p.Requirements.Without(r.Key).And(x)
-		}, op{do: setRequirement, value: x})
-	}}, single(p.Name, p.edit(field, r.String(), "",
+	out = append(out, p.minValuesFamily(r), single(p.Name, p.edit(field, r.String(), "",
 		func(p *cluster.Pool) { p.Requirements = p.Requirements.Without(r.Key) },
 		op{do: dropRequirement, path: []string{r.Key}})))
 	for i := range out {
 		out[i].place = p.Name + " " + field
 	}
 	return out
+}
+
+// minValuesFamily lowers the minValues of a requirement.
+func (p pool) minValuesFamily(r requirements.Requirement) family {
+	return family{pool: p.Name, count: r.MinValues, at: func(i int) Edit {
+		x, shown := r, "none"
+		if x.MinValues = r.MinValues - i - 1; x.MinValues > 0 {
+			shown = fmt.Sprint(x.MinValues)
+		}
+		return p.edit(fmt.Sprintf("%s[key=%s].minValues", atRequirements, r.Key), fmt.Sprint(r.MinValues), shown,
+			func(p *cluster.Pool) { p.Requirements = p.Requirements.Without(r.Key).And(x) },
+			op{do: setRequirement, value: x})
+	}}
 }
 
 // labelFamilies give the pool's nodes a label that the pod wants, or take one from them.

@@ -43,7 +43,7 @@ type world struct {
 
 // newWorld is the world of the snapshot, whose pods may be changed, in which edits may change the pods of these names.
 func newWorld(s cluster.Snapshot, of ...pods) *world {
-	w := &world{s: s, cost: 400 + len(s.Nodes)}
+	w := &world{s: s, cost: 400 + 3*len(s.Nodes)}
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if p.NodeName == "" {
@@ -90,12 +90,22 @@ func newQuestion(full *world, most Limits, answer func(s cluster.Snapshot) (Outc
 	return q
 }
 
+// mayHelp reports whether the edits change the answer as far as the fewest pods tell.
+func (q *question) mayHelp(edits []Edit) bool {
+	_, ok := q.askIn([]*world{cmp.Or(q.few, q.full)}, edits)
+	return ok
+}
+
 // ask reports what the edits bring, and whether they change the answer. It says no where no work is left.
-func (q *question) ask(edits ...Edit) (out Outcome, ok bool) {
-	for _, w := range []*world{q.few, q.full} {
-		if w == nil {
-			continue
-		}
+func (q *question) ask(edits ...Edit) (Outcome, bool) {
+	if q.few == nil {
+		return q.askIn([]*world{q.full}, edits)
+	}
+	return q.askIn([]*world{q.few, q.full}, edits)
+}
+
+func (q *question) askIn(worlds []*world, edits []Edit) (out Outcome, ok bool) {
+	for _, w := range worlds {
 		if q.left < w.cost {
 			q.short = true
 			return Outcome{}, false
@@ -239,12 +249,12 @@ func (q *question) partners(some []family) (out [][2]int) {
 		}
 		return edits
 	}
-	if _, ok := q.ask(without(-1)...); !ok {
+	if !q.mayHelp(without(-1)) {
 		return nil
 	}
 	var needed []int
 	for i := range some {
-		if _, ok := q.ask(without(i)...); !ok {
+		if !q.mayHelp(without(i)) {
 			needed = append(needed, i)
 		}
 		if len(needed) > 2 || q.short {

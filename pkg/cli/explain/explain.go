@@ -213,7 +213,7 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offeri
 }
 
 // ExplainPool explains a NodePool.
-func ExplainPool(s Source, name string) (Answer, error) {
+func ExplainPool(s Source, name string, sells binpack.Offerings) (Answer, error) {
 	p, ok := s.Snapshot.PoolOf(name)
 	if !ok {
 		return Answer{}, suggestSimilar("nodepool", name, poolNames(s.Snapshot))
@@ -271,7 +271,26 @@ func ExplainPool(s Source, name string) (Answer, error) {
 	for _, why := range slices.Sorted(maps.Keys(against)) {
 		a.Why = append(a.Why, fmt.Sprintf("%d pods that wait cannot use it: %s", against[why], why))
 	}
+	a.Why = append(a.Why, s.poolHelp(name, sells)...)
 	return a, nil
+}
+
+// poolHelp is what would let the first of the pool's nodes go that stay.
+func (s Source) poolHelp(name string, sells binpack.Offerings) (why []string) {
+	const most = 3
+	asked := 0
+	for _, p := range s.View.Pools {
+		for _, n := range p.Nodes {
+			if p.Name != name || n.MayGo || n.Claim == "" || asked == most {
+				continue
+			}
+			asked++
+			if w := whatif.ForNode(s.Snapshot, s.Memory, sells, n.Claim, s.Search); len(w.Changes) > 0 {
+				why = append(why, fmt.Sprintf("node %s stays; would help: %s", n.Name, w.Changes[0]))
+			}
+		}
+	}
+	return why
 }
 
 // explainLimits says how much of each limit of the pool is used; usd is what its nodes cost per hour.

@@ -18,6 +18,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/whatif"
 )
 
 // source is a cluster with a node of pool general, a pod on it, one that needs a node and one that gets none.
@@ -64,7 +65,7 @@ func source(t *testing.T) (explain.Source, binpack.Offerings) {
 	giant := func(r *decisionlog.Record) {
 		r.Unplaced = []decisionlog.Reason{{Why: "too big", Count: 1, Names: []string{"shop/giant"}}}
 	}
-	return explain.Source{Snapshot: s, View: status.ViewOf(s, disruption.Memory{}, sells), Records: []decisionlog.Record{
+	return explain.Source{Search: whatif.Limits{Work: -1}, Snapshot: s, View: status.ViewOf(s, disruption.Memory{}, sells), Records: []decisionlog.Record{
 		record(-120, func(r *decisionlog.Record) {
 			r.Launches = []decisionlog.Launch{{Pool: "general", Type: "m5.xlarge", Zone: "us-west-2a", CapacityType: "on-demand", HourlyUSD: 0.192, Pods: 3, Names: []string{"shop/old"}}}
 		}),
@@ -100,7 +101,7 @@ its NodeClaim general-abc of pool general asks for cpu=500m memory=1024Mi pods=1
 cheaper at the prices of now: on-demand c5.large in us-west-2a at 0.0872, on-demand m5.large in us-west-2a at 0.0982; EC2 chose among what it had, or prices have changed
 its condition Drained is False: not yet`},
 		{said(explain.ExplainNode(s, "n", sells)), "there is no node n; there is n1"},
-		{said(explain.ExplainPool(s, "unready")), "nodepool unready: nothing is launched from it: EC2NodeClass none does not exist"},
+		{said(explain.ExplainPool(s, "unready", sells)), "nodepool unready: nothing is launched from it: EC2NodeClass none does not exist"},
 	} {
 		if !strings.HasPrefix(c.got, c.want) {
 			t.Errorf("%s", cmp.Diff(strings.Split(c.want, "\n"), strings.Split(c.got, "\n")))
@@ -113,13 +114,13 @@ its condition Drained is False: not yet`},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T11:59:00Z not disrupted: a pod must stay"},
 		{said(explain.ExplainNode(s, "n1", sells)), "2026-11-22T10:00:00Z launched from pool general for 3 pods, shop/old among them, at 0.1920 USD/h; 0 types were possible"},
 		{said(explain.ExplainNode(s, "n1", sells)), "\nUSD per hour: instance 0.1920, volumes 0.0022\ndisruption "},
-		{said(explain.ExplainPool(s, "general")), "nodepool general: it is ready\nit has 1 nodes for 0.1942 USD/h with 1 pods"},
-		{said(explain.ExplainPool(s, "general")), "\nUSD per hour: instance 0.1920, volumes 0.0022\nlimit cpu: 4 of 20 used"},
-		{said(explain.ExplainPool(s, "general")), "limit on the price: 0.1942 of 0.5000 USD/h used"},
-		{said(explain.ExplainPool(s, "general")), "disruption Underutilized: its budgets let 1 more nodes go now"},
-		{said(explain.ExplainPool(s, "general")), "1 pods that wait cannot use it: "},
-		{said(explain.ExplainPool(s, "general")), "2026-11-22T10:00:00Z 1 launches for 0.1920 USD/h"},
-		{said(explain.ExplainPool(s, "unready")), "2026-11-22T11:59:00Z took no part: not ready"},
+		{said(explain.ExplainPool(s, "general", sells)), "nodepool general: it is ready\nit has 1 nodes for 0.1942 USD/h with 1 pods"},
+		{said(explain.ExplainPool(s, "general", sells)), "\nUSD per hour: instance 0.1920, volumes 0.0022\nlimit cpu: 4 of 20 used"},
+		{said(explain.ExplainPool(s, "general", sells)), "limit on the price: 0.1942 of 0.5000 USD/h used"},
+		{said(explain.ExplainPool(s, "general", sells)), "disruption Underutilized: its budgets let 1 more nodes go now"},
+		{said(explain.ExplainPool(s, "general", sells)), "1 pods that wait cannot use it: "},
+		{said(explain.ExplainPool(s, "general", sells)), "2026-11-22T10:00:00Z 1 launches for 0.1920 USD/h"},
+		{said(explain.ExplainPool(s, "unready", sells)), "2026-11-22T11:59:00Z took no part: not ready"},
 	} {
 		if !strings.Contains(c.got, c.want) {
 			t.Errorf("want %q in\n%s", c.want, c.got)
@@ -128,9 +129,9 @@ its condition Drained is False: not yet`},
 }
 
 func TestAPoolThatSleeps(t *testing.T) {
-	s, _ := source(t)
+	s, sells := source(t)
 	s.Snapshot.Pools[0].Disruption.SleepAt, s.Snapshot.Pools[0].Disruption.SleepFor = "0 6 * * *", 8*time.Hour
-	if got := said(explain.ExplainPool(s, "general")); !strings.HasPrefix(got, `nodepool general: it sleeps, for 8h0m0s from each "0 6 * * *" on`) {
+	if got := said(explain.ExplainPool(s, "general", sells)); !strings.HasPrefix(got, `nodepool general: it sleeps, for 8h0m0s from each "0 6 * * *" on`) {
 		t.Error(got)
 	}
 }
@@ -144,18 +145,48 @@ func TestAPoolThatIsNotDisrupted(t *testing.T) {
 		{cluster.Disruption{ReportOnly: true}, "\ndisruption of its nodes is only reported"},
 		{cluster.Disruption{ReportOnly: true, Message: "budget 1: no"}, "\nno node of it is disrupted by choice until this is mended: budget 1: no"},
 	} {
-		s, _ := source(t)
-		if got := said(explain.ExplainPool(s, "general")); strings.Contains(got, c.want) {
+		s, sells := source(t)
+		if got := said(explain.ExplainPool(s, "general", sells)); strings.Contains(got, c.want) {
 			t.Errorf("said without need: %s", got)
 		}
 		s.Snapshot.Pools[0].Disruption = c.disruption
 		s.Snapshot.Pools[0].Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: "many"}}
-		got := said(explain.ExplainPool(s, "general"))
+		got := said(explain.ExplainPool(s, "general", sells))
 		if !strings.Contains(got, c.want) {
 			t.Errorf("%s\nlacks %q", got, c.want)
 		}
 		if again := strings.Contains(got, "its budgets cannot be understood"); again != (c.disruption.Message == "") {
 			t.Errorf("what is wrong with its budgets is said twice, or not at all:\n%s", got)
 		}
+	}
+}
+
+// A pod without a node is told what would give it one; with no work for that nothing is asked, and one that has a node
+// or gets one needs nothing.
+func TestWhatWouldHelpAPod(t *testing.T) {
+	s, sells := source(t)
+	s.Search = whatif.Limits{Work: 8_000}
+	for i := range s.Snapshot.Pods {
+		if p := &s.Snapshot.Pods[i]; p.Name == "giant" {
+			p.Need.CPU, p.NodeSelector = 500, map[string]string{instancetypes.LabelZone: "us-west-2b"}
+		}
+	}
+	a, err := explain.ExplainPod(s, "shop/giant", sells)
+	if err != nil || a.WhatIf == nil || len(a.WhatIf.Changes) != 2 {
+		t.Fatalf("%v, %+v", err, a)
+	}
+	for _, c := range a.WhatIf.Changes {
+		if said := c.String(); !strings.Contains(said, "us-west-2b") || !strings.Contains(said, "USD/h") && !strings.Contains(said, "room on node n1") {
+			t.Error(said)
+		}
+	}
+	for _, name := range []string{"shop/old", "shop/new"} {
+		if a, err := explain.ExplainPod(s, name, sells); err != nil || a.WhatIf != nil {
+			t.Errorf("%s: %v, %+v", name, err, a.WhatIf)
+		}
+	}
+	s.Search.Work = -1
+	if a, err := explain.ExplainPod(s, "shop/giant", sells); err != nil || a.WhatIf != nil {
+		t.Errorf("without work: %v, %+v", err, a.WhatIf)
 	}
 }

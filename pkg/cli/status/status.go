@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/provisioning"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/whatif"
 )
 
 // View is the picture of a cluster at one time.
@@ -32,6 +33,8 @@ type View struct {
 	Starting int      `json:"starting,omitempty"` // nodes of stopped capacity that were started for pods just now
 	// of the stack, sorted by name; none where AWS was not asked
 	Functions []Function `json:"functions,omitempty"`
+	// what keeps nodes from disruption, the dearest first; only where it was asked for
+	Protections []whatif.Protection `json:"protections,omitempty"`
 	// where the time for the picture went, in order; a pass of a function reads and decides the same
 	Steps []Step `json:"steps,omitempty"`
 }

@@ -1,0 +1,235 @@
+package whatif
+
+import (
+	"cmp"
+	"fmt"
+	"slices"
+	"strings"
+
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/scheduling/binpack"
+)
+
+// Protection is what keeps nodes from disruption, with its price: what would be saved without it.
+type Protection struct {
+	Guard string `json:"guard"` // the object, and what of it
+	Nodes int    `json:"nodes"` // that it keeps
+	// what they cost more than their pods would elsewhere, by deciding again without the guard
+	DailyUSD float64 `json:"dailyUSD"`
+	// guards that keep the same nodes: without this one alone nothing is saved
+	Together []string `json:"together,omitempty"`
+}
+
+// String says it in a line.
+func (p Protection) String() string {
+	out := fmt.Sprintf("%s keeps %d nodes: %.2f USD a day", p.Guard, p.Nodes, p.DailyUSD)
+	if len(p.Together) > 0 {
+		out += ", together with " + strings.Join(p.Together, ", ")
+	}
+	return out
+}
+
+// guard is one protection, and how to take it away.
+type guard struct {
+	name  string
+	edits []Edit
+	on    map[string]bool // names of the nodes that it may keep
+}
+
+// Protections are those of the cluster, the dearest first. by gives guards a name that they are told under together;
+// nil tells each.
+func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, by func(e Edit) string,
+	most Limits) (out []Protection) {
+	s.Pods = slices.Clone(s.Pods)
+	l := &ledger{s: s, m: m, sells: sells, left: cmp.Or(most.Work, 10*DefaultWork), kept: map[string]bool{}}
+	var stays []cluster.StateNode
+	for _, h := range s.StateNodes() {
+		if h.Claim != nil && h.Node != nil && !h.MarkedForDeletion() {
+			if _, ok := l.ask(s, h.Claim.Name); !ok {
+				stays = append(stays, h)
+				l.kept[h.Name()] = true
+			}
+		}
+	}
+	all := listGuards(s, stays)
+	if by != nil {
+		all = joinGuards(all, by)
+	}
+	for i, g := range all {
+		nodes, usd := l.without(g.on, g)
+		p := Protection{Guard: g.name, Nodes: nodes, DailyUSD: 24 * usd}
+		if nodes == 0 {
+			p = l.together(all, i)
+		}
+		if p.Nodes > 0 {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Protection) int {
+		return cmp.Or(cmp.Compare(b.DailyUSD, a.DailyUSD), strings.Compare(a.Guard, b.Guard))
+	})
+	return out
+}
+
+// listGuards are what may keep the nodes that stay.
+func listGuards(s cluster.Snapshot, stays []cluster.StateNode) (out []guard) {
+	at := map[string]int{}
+	add := func(h cluster.StateNode, f family) {
+		if f.count == 0 {
+			return
+		}
+		e := f.widest()
+		name := e.Object() + " " + e.Field
+		i, known := at[name]
+		if !known {
+			i = len(out)
+			at[name], out = i, append(out, guard{name: name, edits: []Edit{e}, on: map[string]bool{}})
+		}
+		out[i].on[h.Name()] = true
+	}
+	for _, h := range stays {
+		on := podsOn(s, h.Name())
+		for _, f := range protectionFamilies(s, h, on) {
+			add(h, f)
+		}
+		for _, p := range on {
+			for _, f := range p.spreadFamilies() {
+				add(h, f)
+			}
+		}
+		for i, p := range s.Pools {
+			if p.Name != h.Pool() {
+				continue
+			}
+			fs := pool{p, i}.disruptionFamilies()
+			for _, r := range p.Requirements.All() {
+				if r.MinValues > 0 {
+					fs = append(fs, pool{p, i}.minValuesFamily(r))
+				}
+			}
+			for _, f := range fs {
+				add(h, f)
+			}
+		}
+	}
+	return out
+}
+
+// joinGuards tells guards of one name together.
+func joinGuards(all []guard, by func(e Edit) string) (out []guard) {
+	at := map[string]int{}
+	for _, g := range all {
+		name := by(g.edits[0])
+		if name == "" {
+			continue
+		}
+		i, known := at[name]
+		if !known {
+			i = len(out)
+			at[name], out = i, append(out, guard{name: name, on: map[string]bool{}})
+		}
+		out[i].edits = append(out[i].edits, g.edits...)
+		for n := range g.on { // a set
+			out[i].on[n] = true
+		}
+	}
+	return out
+}
+
+// ledger asks what goes, as long as there is work.
+type ledger struct {
+	s     cluster.Snapshot
+	m     disruption.Memory
+	sells binpack.Offerings
+	left  int
+	kept  map[string]bool // nodes that stay with all guards
+}
+
+func (l *ledger) ask(s cluster.Snapshot, claim string) (disruption.Command, bool) {
+	if l.left -= 400 + 3*len(s.Nodes); l.left < 0 {
+		return disruption.Command{}, false
+	}
+	c, _ := disruption.AskAbout(s, l.m, l.sells, claim)
+	return c, len(c.Claims) > 0
+}
+
+// without is how many of the nodes would go without the guards, and what that saves, USD per hour: one after the other,
+// each with those before gone.
+func (l *ledger) without(on map[string]bool, guards ...guard) (nodes int, usd float64) {
+	var edits []Edit
+	for _, g := range guards {
+		edits = append(edits, g.edits...)
+	}
+	s := Change{Edits: edits}.Apply(l.s)
+	for _, h := range l.s.StateNodes() {
+		if !on[h.Name()] || !l.kept[h.Name()] || h.Claim == nil {
+			continue
+		}
+		if c, ok := l.ask(s, h.Claim.Name); ok {
+			nodes, usd = nodes+1, usd+c.SavesUSD
+			s = l.after(s, h)
+		}
+	}
+	return nodes, usd
+}
+
+// after is the cluster when the node is gone. Its pods are where there is room; those that new nodes are bought for are
+// gone with these, of which nobody else uses the rest.
+func (l *ledger) after(s cluster.Snapshot, h cluster.StateNode) cluster.Snapshot {
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return n.Name == h.Node.Name })
+	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool { return c.Name == h.Claim.Name })
+	waited := map[string]bool{}
+	pods := make([]cluster.Pod, 0, len(s.Pods))
+	for _, p := range s.Pods {
+		if p.NodeName == h.Node.Name {
+			if !p.Reschedulable() {
+				continue
+			}
+			p.NodeName, p.Unscheduled = "", true
+			waited[p.Key()] = true
+		}
+		pods = append(pods, p)
+	}
+	s.Pods = pods
+	s.Rules.PackingIterations = cluster.NoIterations
+	to := binpack.PodsFrom(s, l.sells).NodeByPod()
+	s.Rules = l.s.Rules
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return waited[p.Key()] && to[p.Key()] == "" })
+	for i := range s.Pods {
+		if p := &s.Pods[i]; waited[p.Key()] {
+			p.NodeName, p.Unscheduled = to[p.Key()], false
+		}
+	}
+	return s
+}
+
+// together is the guard with the others that keep the same nodes, as few as save something.
+func (l *ledger) together(all []guard, i int) Protection {
+	var others []guard
+	for j, g := range all {
+		if j != i && slices.ContainsFunc(l.s.Nodes, func(n cluster.Node) bool { return g.on[n.Name] && all[i].on[n.Name] }) {
+			others = append(others, g)
+		}
+	}
+	saves := func(with []guard) (int, float64) { return l.without(all[i].on, append([]guard{all[i]}, with...)...) }
+	if n, _ := saves(others); n == 0 || len(others) == 0 {
+		return Protection{}
+	}
+	if n, _ := l.without(all[i].on, others...); n > 0 {
+		return Protection{} // they keep the nodes without it
+	}
+	for k := 0; k < len(others); {
+		if n, _ := saves(without(others, k)); n > 0 {
+			others = without(others, k)
+		} else {
+			k++
+		}
+	}
+	nodes, usd := saves(others)
+	p := Protection{Guard: all[i].name, Nodes: nodes, DailyUSD: 24 * usd}
+	for _, g := range others {
+		p.Together = append(p.Together, g.name)
+	}
+	return p
+}
