@@ -22,8 +22,8 @@ type Limits struct {
 	Accept func(e Edit) bool
 }
 
-// DefaultWork is about a second of one core: in a cluster of 500 nodes twenty questions, which is each edit of a usual pod
-// alone, and in a small one as many as pairs take.
+// DefaultWork is about a second of one core: in a cluster of 500 nodes twenty questions, which is each edit of a usual
+// pod alone, and in a small one as many as pairs take.
 const DefaultWork = 40_000
 
 // ForPod finds what would give the pod namespace/name a node. Nothing is asked where it has one, or gets one as it is.

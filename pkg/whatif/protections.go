@@ -89,31 +89,32 @@ func listGuards(s cluster.Snapshot, stays []cluster.StateNode) (out []guard) {
 		out[i].on[h.Name()] = true
 	}
 	for _, h := range stays {
-		on := podsOn(s, h.Name())
-		for _, f := range protectionFamilies(s, h, on) {
+		for _, f := range guardFamilies(s, h) {
 			add(h, f)
-		}
-		for _, p := range on {
-			for _, f := range p.spreadFamilies() {
-				add(h, f)
-			}
-		}
-		for i, p := range s.Pools {
-			if p.Name != h.Pool() {
-				continue
-			}
-			fs := pool{p, i}.disruptionFamilies()
-			for _, r := range p.Requirements.All() {
-				if r.MinValues > 0 {
-					fs = append(fs, pool{p, i}.minValuesFamily(r))
-				}
-			}
-			for _, f := range fs {
-				add(h, f)
-			}
 		}
 	}
 	return out
+}
+
+// guardFamilies are the edits that take what may keep the node away.
+func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
+	on := podsOn(s, h.Name())
+	all := protectionFamilies(s, h, on)
+	for _, p := range on {
+		all = append(all, p.spreadFamilies()...)
+	}
+	i := slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == h.Pool() })
+	if i < 0 {
+		return all
+	}
+	p := pool{s.Pools[i], i}
+	all = append(all, p.disruptionFamilies()...)
+	for _, r := range p.Requirements.All() {
+		if r.MinValues > 0 {
+			all = append(all, p.minValuesFamily(r))
+		}
+	}
+	return all
 }
 
 // joinGuards tells guards of one name together.
@@ -208,7 +209,8 @@ func (l *ledger) after(s cluster.Snapshot, h cluster.StateNode) cluster.Snapshot
 func (l *ledger) together(all []guard, i int) Protection {
 	var others []guard
 	for j, g := range all {
-		if j != i && slices.ContainsFunc(l.s.Nodes, func(n cluster.Node) bool { return g.on[n.Name] && all[i].on[n.Name] }) {
+		if j != i && slices.ContainsFunc(l.s.Nodes,
+			func(n cluster.Node) bool { return g.on[n.Name] && all[i].on[n.Name] }) {
 			others = append(others, g)
 		}
 	}
