@@ -138,11 +138,7 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		if most.work > 0 && s.work > most.work {
 			break
 		}
-		group := s.pickNodes()
-		gain := s.tryRecreate(group)
-		if gain > 0 {
-			gain += s.repeatForAlike(group)
-		}
+		gain := s.tryRecreate(s.pickNodes())
 		total -= gain
 		if progress.countStep(gain, total, s.work, most.work > 0) {
 			patient = s.patienceFor(most, progress.times)
@@ -152,53 +148,6 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		}
 	}
 	return total < first
-}
-
-// repeatForAlike does for nodes that are alike to those of the group what was worth while for them, and returns what
-// that saves.
-func (s *localSearch) repeatForAlike(group []*searchNode) float64 {
-	if slices.ContainsFunc(group, func(n *searchNode) bool { return n.host != nil }) {
-		return 0
-	}
-	saved := 0.0
-	for {
-		again := s.alikeNodes(group)
-		if again == nil {
-			return saved
-		}
-		gain := s.tryRecreate(again)
-		if gain <= 0 {
-			return saved
-		}
-		saved += gain
-	}
-}
-
-// alikeNodes are nodes that are alike to those of the group but for the names of their pods, nil where there are not as
-// many.
-func (s *localSearch) alikeNodes(group []*searchNode) []*searchNode {
-	var out []*searchNode
-	for _, n := range group {
-		s.work += workPerLook * len(s.nodes)
-		i := slices.IndexFunc(s.nodes, func(x *searchNode) bool {
-			return x.sameContents(n) && !slices.Contains(out, x)
-		})
-		if i < 0 {
-			return nil
-		}
-		out = append(out, s.nodes[i])
-	}
-	return out
-}
-
-// sameContents reports whether two new nodes are alike but for the names of their pods.
-func (n *searchNode) sameContents(o *searchNode) bool {
-	return n.host == nil && n.bin.Offer == o.bin.Offer && len(n.parts) == len(o.parts) &&
-		!slices.ContainsFunc(n.parts, func(x batchPart) bool {
-			return !slices.ContainsFunc(o.parts, func(y batchPart) bool {
-				return x.batch == y.batch && len(x.pods) == len(y.pods)
-			})
-		})
 }
 
 // readNodes finds the nodes that may be taken apart and the batches of their pods.
