@@ -25,7 +25,8 @@ const (
 
 // Surroundings are where the process runs: where services are, its DNS, and its network.
 type Surroundings struct {
-	Hosts   func(ctx context.Context, cfg aws.Config) (map[string]string, error) // with ports, by short names of services
+	// Hosts are hosts and ports by short names of services.
+	Hosts   func(ctx context.Context, cfg aws.Config) (map[string]string, error)
 	Resolve func(ctx context.Context, host string) ([]netip.Addr, error)
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
@@ -98,7 +99,8 @@ func (s Surroundings) look(ctx context.Context, name, address string) *preflight
 func serviceHosts(ctx context.Context, cfg aws.Config) (map[string]string, error) {
 	base := aws.ToString(cfg.BaseEndpoint)
 	if base == "" {
-		where, err := ec2.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, ec2.EndpointParameters{Region: &cfg.Region})
+		where, err := ec2.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			ec2.EndpointParameters{Region: &cfg.Region})
 		if err != nil {
 			return nil, fmt.Errorf("find the endpoint of EC2: %w", err)
 		}

@@ -74,14 +74,11 @@ func (top *Counts) judgeAwayTerms() {
 		waiting[k.Pod.Namespace] = append(waiting[k.Pod.Namespace], k)
 	}
 	for at, most := range []int64{mostOwnTerms, mostForeignTerms} {
-		left := shareTerms(most, order[at])
-		share, all := maps.Clone(left), map[string]int{}
-		for _, id := range order[at] {
-			all[id.Namespace]++
-		}
+		left, all := shareTerms(most, order[at])
+		share := maps.Clone(left)
 		for _, id := range order[at] {
 			if left[id.Namespace]--; left[id.Namespace] < 0 {
-				top.Away[id] = awayVerdict{Skipped: true, terms: all[id.Namespace], read: int(share[id.Namespace])}
+				top.Away[id] = awayVerdict{Skipped: true, terms: int(all[id.Namespace]), read: int(share[id.Namespace])}
 				continue
 			}
 			g := topology.OfTerm(terms[id], id.Namespace, top.s.Namespaces)
@@ -114,9 +111,9 @@ func withUnread(all []plan.UnreadPod, p *cluster.Pod, is awayVerdict) []plan.Unr
 	return all
 }
 
-// shareTerms is how many of the terms each namespace may have.
-func shareTerms(most int64, terms []awayTerm) map[string]int64 {
-	count := map[string]int64{}
+// shareTerms is how many of the terms each namespace may have, and how many it has.
+func shareTerms(most int64, terms []awayTerm) (shares, count map[string]int64) {
+	count = map[string]int64{}
 	for _, id := range terms {
 		count[id.Namespace]++
 	}
@@ -125,9 +122,9 @@ func shareTerms(most int64, terms []awayTerm) map[string]int64 {
 	for i, name := range names {
 		wants[i] = count[name]
 	}
-	out := map[string]int64{}
+	shares = map[string]int64{}
 	for i, share := range fairshare.MaxMin(most, wants) {
-		out[names[i]] = share
+		shares[names[i]] = share
 	}
-	return out
+	return shares, count
 }
