@@ -63,6 +63,8 @@ func (t schedules) addSchedule(s *joiner, f madeFunction) awscdk.CfnResource {
 				"source": "aws.scheduler", "detail-type": "Scheduled Event"}),
 		}),
 	})
+	// It names the group by a text, of which CloudFormation concludes nothing.
+	resourceOf(made).AddResourceDependency(resourceOf(t.group), nil)
 	s.rules = append(s.rules, resourceOf(made))
 	return resourceOf(made)
 }

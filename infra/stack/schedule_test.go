@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"slices"
 	"strings"
 	"testing"
 
@@ -41,6 +42,11 @@ func TestSchedulesAreNoRules(t *testing.T) {
 				}
 				ticks[p["Name"].(string)] = p["ScheduleExpression"].(string)
 			})
+			for id, r := range tmpl.Resources {
+				if r.Type == "AWS::Scheduler::Schedule" && !slices.ContainsFunc(r.DependsOn, func(on string) bool { return strings.HasPrefix(on, "Schedules") }) {
+					t.Errorf("%s may be made before its group: it depends on %v", id, r.DependsOn)
+				}
+			}
 			if len(ticks) != 4 {
 				t.Errorf("schedules: %v", ticks)
 			}

@@ -44,7 +44,7 @@ func (a *App) newDeps(holder string) controllers.Deps {
 func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	info, err := a.clusterInfo(ctx)
 	if err != nil {
-		return err
+		return awaitManifests(a, err)
 	}
 	defer a.beginInvocation(ctx)()
 	p := a.newProvision(info, leaseHolder(ctx))
