@@ -233,7 +233,7 @@ all-release:
 
 .PHONY: all-try
 all-try:
-	@$(MAKE) --no-print-directory try-release
+	@$(MAKE) --no-print-directory try-release upgrade
 
 .PHONY: test-bench
 test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test-all that compares with Karpenter: PEER=1.14 or, without it, 1.15
@@ -402,6 +402,15 @@ try-release: $(PYTHON_READY) $(CDK) $(BIN)/joiner-plane $(BIN)/joiner-local ## p
 		go run ./infra/release -platforms linux/$(LOCAL_ARCH) -arch $(LOCAL_ARCH) -out .local/try/release)
 	$(STEP) 'try the release' '5 minutes' unshare --map-root-user --net $(PYTHON)/bin/python infra/deploytest/try_release.py \
 		$(or $(RELEASE),.local/try/release/joiner-*-linux-$(LOCAL_ARCH).tar.gz) infra/node_modules $${TMPDIR:-/tmp}/joiner-try $$(go env GOROOT) $(BIN)/joiner-local
+
+# The first release that a stack may be of: infra/local/cloudformation keeps its template.
+RELEASE_BEFORE := 91542843
+
+.PHONY: upgrade
+upgrade: local ## from the functions of the release before to those of today and back, with nodes and commands in flight. Needs the history of the repository
+	$(STEP) 'build the release before' '2 minutes, 6 the first time' .ci/release-before $(RELEASE_BEFORE) $(LOCAL_ARCH) $(FUNCTIONS)
+	$(STEP) 'upgrade and go back' '2 minutes' go -C infra/local test -count=1 -vet=off -timeout 30m ./e2e -run 'TestUpgradeAndBack' \
+		-args -before $(CURDIR)/.local/before/$(RELEASE_BEFORE)/cdk.out
 
 .PHONY: reproduce
 reproduce: ## build the release from two clones of the last commit, with empty caches, and compare every byte

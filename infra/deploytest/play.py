@@ -52,7 +52,7 @@ def moto(out, port, binaries):
     with open(name, "w", encoding="utf-8") as log:
         process = subprocess.Popen([sys.executable, os.path.join(HERE, "aws.py"), os.path.join(out, "requests.jsonl"), str(port), binaries], stdout=log, stderr=subprocess.STDOUT)
     try:
-        for _ in range(300):
+        for _ in range(1800):  # three minutes, for a busy machine
             try:
                 urllib.request.urlopen(url + "/moto-api/data.json", timeout=1).close()
                 break
@@ -61,6 +61,8 @@ def moto(out, port, binaries):
                     with open(name, encoding="utf-8") as log:
                         raise SystemExit("moto ended: " + log.read()[-2000:]) from None
                 time.sleep(0.1)
+        else:
+            raise SystemExit(f"moto does not answer; its log is {name}")
         yield url
     finally:
         process.terminate()
