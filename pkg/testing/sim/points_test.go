@@ -16,7 +16,15 @@ type calls struct {
 
 // crashPoints are all places where an invocation can be hit: before and after every port call of every function, deadly
 // or not.
-func crashPoints() []sim.CrashPoint { return slices.Concat(usualPoints(), volumePoints()) }
+func crashPoints() []sim.CrashPoint {
+	return slices.Concat(usualPoints(), volumePoints(), rarePoints())
+}
+
+// rarePoints are those that no seed aims at but where points are hunted that seeds missed: nodes that never become usable,
+// and none after them that does, are few.
+func rarePoints() []sim.CrashPoint {
+	return pointsOf([]calls{{"lifecycle", []string{"note unused nodes"}}})
+}
 
 // volumePoints are those that only worlds with volumes have.
 func volumePoints() []sim.CrashPoint {
