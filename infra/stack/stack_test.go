@@ -1,6 +1,7 @@
 package stack_test
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"os"
@@ -23,13 +24,25 @@ import (
 func TestMain(m *testing.M) {
 	code := m.Run()
 	jsii.Close()
+	if placeholderFolder != "" {
+		_ = os.RemoveAll(placeholderFolder) // of the temporary folder, which others clear too
+	}
 	os.Exit(code)
 }
 
-// placeholders makes a dist folder with one empty binary per function: the template does not depend on what is in them.
+var placeholderFolder string
+
+// placeholders is a dist folder with a placeholder for each function: the template does not depend on what is in them.
+// All tests share it, so that equal settings have one template.
 func placeholders(t *testing.T) string {
 	t.Helper()
-	dist := t.TempDir()
+	if placeholderFolder != "" {
+		return placeholderFolder
+	}
+	dist, err := os.MkdirTemp("", "joiner-stack")
+	if err != nil {
+		t.Fatal(err)
+	}
 	for _, arch := range []string{"arm64", "amd64"} {
 		for _, f := range []string{"provision", "lifecycle", "disrupt", "refresh", "spotinterruption", "reservationinterruption",
 			"rebalance", "scheduledchange", "statechange", "preflight", "setup", "wake"} {
@@ -42,6 +55,7 @@ func placeholders(t *testing.T) string {
 			}
 		}
 	}
+	placeholderFolder = dist
 	return dist
 }
 
@@ -78,13 +92,25 @@ func synthAll(t *testing.T, context map[string]any) ([]awscdk.Stack, error) {
 	return out, nil
 }
 
+// synthesized are templates by context, as JSON.
+var synthesized = map[string]assertions.Template{}
+
+// mustSynth is the template of a context, which is made once.
 func mustSynth(t *testing.T, context map[string]any) assertions.Template {
 	t.Helper()
+	key, err := json.Marshal(context)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if have, ok := synthesized[string(key)]; ok {
+		return have
+	}
 	s, err := synth(t, context)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return assertions.Template_FromStack(s, nil)
+	synthesized[string(key)] = assertions.Template_FromStack(s, nil)
+	return synthesized[string(key)]
 }
 
 // TestTemplate shows the template in words. Read testdata as the review of the stack: who may do what, what wakes whom.
@@ -331,7 +357,10 @@ settings: architecture is "arm"; allowed: arm64 or x86_64`
 }
 
 func TestAMissingBinaryIsNamed(t *testing.T) {
-	dist := placeholders(t)
+	dist := t.TempDir()
+	if err := os.CopyFS(dist, os.DirFS(placeholders(t))); err != nil {
+		t.Fatal(err)
+	}
 	missing := filepath.Join(dist, "arm64", "refresh", "bootstrap")
 	if err := os.Remove(missing); err != nil {
 		t.Fatal(err)
