@@ -151,7 +151,7 @@ def look_at_what_is_left(bucket):
            client("logs").describe_log_groups(logGroupNamePrefix="/aws/lambda/joiner-demo-")["logGroups"]), ([], [], [], []))
     check("no role of ours is left", [r["RoleName"] for r in client("iam").list_roles()["Roles"] if "oiner" in r["RoleName"] or "Karpenter" in r["RoleName"]], [])
     kept = [b["Name"] for b in client("s3").list_buckets()["Buckets"]]
-    check("the catalog bucket stays, by its deletion policy", template()[next(k for k, r in template().items() if r["Type"] == "AWS::S3::Bucket")]["DeletionPolicy"], "Retain")
+    check("the catalog bucket stays, by its deletion policy", template()[next(k for k, r in template().items() if r["Type"] == "AWS::S3::Bucket")]["DeletionPolicy"], "RetainExceptOnCreate")
     # moto knows no RetainExceptOnCreate: that the node role stays is tested in infra/local/cloudformation.
     check("so does the node role", {r.get("DeletionPolicy") for r in template().values() if r["Type"] == "AWS::IAM::InstanceProfile"}, {"RetainExceptOnCreate"})
     print(f"   (moto {'kept' if bucket in kept else 'deleted'} it)")

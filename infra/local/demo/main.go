@@ -20,7 +20,7 @@ const usage = `usage: joiner-local COMMAND
   up      start the environment and leave it running
   down    end what up started
   try ASSEMBLY MANIFEST
-          run the functions of another synthesized stack until a pod runs on a node of the NodePool default in a manifest
+          run the functions of another synthesized stack until pods run on nodes of a manifest's NodePool default
 `
 
 func main() {

@@ -15,8 +15,8 @@ const (
 	podsOfABurst = 12
 )
 
-// tryStack runs the functions of a synthesized stack, of a release for one, and gives pods to a NodePool called default,
-// which a file has with its class.
+// tryStack runs the functions of a synthesized stack, such as a release's, and gives pods to the NodePool default, with
+// its class in the file too.
 func tryStack(ctx context.Context, root, assembly, manifest string) error {
 	assembly, err := filepath.Abs(assembly)
 	if err != nil {
@@ -33,7 +33,9 @@ func tryStack(ctx context.Context, root, assembly, manifest string) error {
 			}
 			return waitUsable(ctx, s)
 		}},
-		{fmt.Sprintf("%d pods on no node", podsOfABurst), func(s *story, ctx context.Context) error { return runBurst(ctx, s) }},
+		{fmt.Sprintf("%d pods on no node", podsOfABurst), func(s *story, ctx context.Context) error {
+			return runBurst(ctx, s)
+		}},
 	}})
 }
 
