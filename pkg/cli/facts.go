@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"fmt"
-	"reflect"
 	"slices"
 	"strings"
 	"time"
@@ -17,6 +16,7 @@ import (
 	"joiner.sh/pkg/api/joiner/v1alpha1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/doctor"
+	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/install/setup"
 	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
@@ -75,61 +75,13 @@ func (s storedObjects) compareObjects(ctx context.Context, brought []*unstructur
 		}
 		o := doctor.Object{Name: strings.ToLower(want.GetKind()) + "/" + want.GetName(), Found: found}
 		if found {
-			if at := firstDifference(have.Object, plainJSON(want.Object), ""); at != "" {
+			if at := install.FirstDifference(want.Object, have.Object); at != "" {
 				o.Differs = "differs at " + at
 			}
 		}
 		out = append(out, o)
 	}
 	return out, nil
-}
-
-// plainJSON is a value as JSON has it.
-func plainJSON(v map[string]any) map[string]any { return runtime.DeepCopyJSON(v) }
-
-// firstDifference is the first place where have is not what want says, or nothing. What only have has is a default, or
-// somebody else's.
-func firstDifference(have, want any, at string) string {
-	switch w := want.(type) {
-	case map[string]any:
-		h, ok := have.(map[string]any)
-		if !ok {
-			return at
-		}
-		for _, k := range sortedBy(w) {
-			if w[k] == nil {
-				continue
-			}
-			if where := firstDifference(h[k], w[k], at+"."+k); where != "" {
-				return where
-			}
-		}
-		return ""
-	case []any:
-		h, ok := have.([]any)
-		if !ok || len(h) != len(w) {
-			return at
-		}
-		for i := range w {
-			if where := firstDifference(h[i], w[i], fmt.Sprintf("%s[%d]", at, i)); where != "" {
-				return where
-			}
-		}
-		return ""
-	}
-	if fmt.Sprint(have) == fmt.Sprint(want) || reflect.DeepEqual(have, want) { // 1 and 1.0 are the same in JSON
-		return ""
-	}
-	return at
-}
-
-func sortedBy(m map[string]any) []string {
-	keys := make([]string, 0, len(m))
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	return keys
 }
 
 // readClasses are the EC2NodeClasses with what is not right about them; chosen are their subnets and security groups.

@@ -45,7 +45,7 @@ func TestManifestsOfSomebodyElse(t *testing.T) {
 
 func TestDifferencesFromWhatIsNeeded(t *testing.T) {
 	want := map[string]any{"kind": "X", "metadata": map[string]any{"name": "a", "creationTimestamp": nil}, "spec": map[string]any{
-		"list": []any{map[string]any{"min": int64(1), "on": false}, "b"}, "text": "", "none": map[string]any{}}}
+		"list": []any{map[string]any{"min": int64(1), "on": false}, "b"}, "text": "", "none": map[string]any{}, "rules": []any{}}}
 	for name, c := range map[string]struct {
 		change func(spec map[string]any) map[string]any
 		at     string

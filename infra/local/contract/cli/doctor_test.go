@@ -91,7 +91,7 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	}
 	e.lead(t, time.Now())
 	by = e.findings(t, 3)
-	if x := by["permissions"]; len(x) != 1 || x[0].What != "clusterrole/joiner-rebalance differs at .rules" || x[0].Level != findings.Broken {
+	if x := by["permissions"]; len(x) != 1 || x[0].What != "clusterrole/joiner-rebalance differs at rules" || x[0].Level != findings.Broken {
 		t.Errorf("permissions: %v", x)
 	}
 	if x := by["Karpenter"]; len(x) != 1 || !strings.Contains(x[0].What, "karpenter-1 holds kube-system/karpenter-leader-election") {
