@@ -9,6 +9,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/table"
 	"github.com/jedib0t/go-pretty/v6/text"
 
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/workload"
 )
 
@@ -95,7 +96,7 @@ func unplacedChanges(c comparison) string {
 }
 
 func lastWords(c comparison) string {
-	monthly := c.DifferenceUSD * hoursPerMonth
+	monthly := c.DifferenceUSD * instancetypes.HoursPerMonth
 	s := fmt.Sprintf("%s: %.4f USD/h before, %.4f after: %+.4f USD/h, about %+.0f USD a month", c.Before.Workload,
 		c.Before.HourlyUSD, c.After.HourlyUSD, c.DifferenceUSD, monthly)
 	if c.Percent != nil {
@@ -103,6 +104,3 @@ func lastWords(c comparison) string {
 	}
 	return s
 }
-
-// hoursPerMonth is what AWS counts a month as.
-const hoursPerMonth = 730

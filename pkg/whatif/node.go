@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/provisioning/staticcapacity"
 	"joiner.sh/pkg/scheduling/binpack"
 )
@@ -79,12 +80,9 @@ func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, clai
 		out.Brings = "it goes for " + l.Choice.Offer.String()
 		out.landing = landing{launch: &c.Launches[0]}
 	}
-	out.Brings += fmt.Sprintf(", which saves %.2f USD a month", c.SavesUSD*HoursPerMonth)
+	out.Brings += fmt.Sprintf(", which saves %.2f USD a month", c.SavesUSD*instancetypes.HoursPerMonth)
 	return out, true
 }
-
-// HoursPerMonth is how AWS counts a month.
-const HoursPerMonth = 730
 
 // podsOn are the pods on the node, those together that the same object makes.
 func podsOn(s cluster.Snapshot, node string) (out []pods) {

@@ -2,8 +2,8 @@ package instancetypes
 
 import "slices"
 
-// hoursPerMonth is what AWS divides a month's price by.
-const hoursPerMonth = 730
+// HoursPerMonth is what AWS divides a month's price by.
+const HoursPerMonth = 730
 
 // AddressUSD is what EC2 charges for a public IPv4 address in use, in USD per hour, in every region.
 const AddressUSD = 0.005
@@ -81,7 +81,7 @@ func (c Catalog) NodeCostOf(class Class) NodeCost {
 			iops = max(0, iops-freeIOPS)
 		}
 		month := float64(d.GiB)*p.GiB + float64(iops)*p.IOPS + float64(max(0, d.MiBps-freeMiBps))*p.MiBps
-		n.Disks += month / hoursPerMonth
+		n.Disks += month / HoursPerMonth
 	}
 	if class.PublicIPv4 {
 		n.Address = AddressUSD
