@@ -4,6 +4,7 @@ import (
 	"context"
 	"fmt"
 	"os"
+	"sync"
 	"testing"
 	"time"
 
@@ -38,10 +39,13 @@ type cluster struct {
 	config *rest.Config
 }
 
+// installed is done once: no test changes what is installed.
+var installed sync.Once
+
 func newCluster(t *testing.T) cluster {
 	t.Helper()
 	c := clusterAs(t, client.ForTest(t).RESTConfig())
-	c.install(t) // again for every test: it changes nothing the second time
+	installed.Do(func() { c.install(t) })
 	return c
 }
 

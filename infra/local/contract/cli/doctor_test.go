@@ -85,6 +85,7 @@ func TestDoctorLooksIntoTheCluster(t *testing.T) {
 	if x := by["DRA"]; len(x) != 1 || x[0].Level != findings.Fine || !strings.Contains(x[0].What, "driver gpu.nvidia.com publishes 1 devices, on 1 nodes; those that DeviceClass gpu.nvidia.com selects count as nvidia.com/gpu") {
 		t.Errorf("DRA: %v", x)
 	}
+	defer e.install(t)
 	patch := []byte(`{"rules":[{"apiGroups":[""],"resources":["pods"],"verbs":["get"]}]}`)
 	if _, err := e.dynamic.Resource(role).Patch(t.Context(), "joiner-rebalance", "application/merge-patch+json", patch, metav1.PatchOptions{}); err != nil {
 		t.Fatal(err)

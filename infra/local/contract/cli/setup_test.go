@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"os"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -37,6 +38,9 @@ type env struct {
 	plane   *client.Plane
 }
 
+// installed is done once: a test that changes what is installed puts it back.
+var installed sync.Once
+
 func newEnv(t *testing.T) env {
 	t.Helper()
 	plane := client.ForTest(t)
@@ -45,6 +49,12 @@ func newEnv(t *testing.T) env {
 		t.Fatal(err)
 	}
 	e := env{d, plane}
+	installed.Do(func() { e.install(t) })
+	return e
+}
+
+func (e env) install(t *testing.T) {
+	t.Helper()
 	objects, err := install.Objects()
 	if err != nil {
 		t.Fatal(err)
@@ -58,13 +68,12 @@ func newEnv(t *testing.T) env {
 	}
 	e.eventually(t, "the CRDs to be served", func(ctx context.Context) (string, bool) {
 		for _, p := range []schema.GroupVersionResource{pools(), classes(), claims()} {
-			if _, err := d.Resource(p).List(ctx, metav1.ListOptions{}); err != nil {
+			if _, err := e.dynamic.Resource(p).List(ctx, metav1.ListOptions{}); err != nil {
 				return err.Error(), false
 			}
 		}
 		return "", true
 	})
-	return e
 }
 
 func pools() schema.GroupVersionResource {

@@ -44,6 +44,9 @@ type env struct {
 	name    string // of the namespace, and the prefix of what has none
 }
 
+// installed is done once: a test that changes what is installed puts it back.
+var installed sync.Once
+
 func newEnv(t *testing.T) env {
 	t.Helper()
 	plane := client.ForTest(t)
@@ -55,7 +58,7 @@ func newEnv(t *testing.T) env {
 	if c.dynamic, err = dynamic.NewForConfig(plane.RESTConfig()); err != nil {
 		t.Fatal(err)
 	}
-	c.install(t)
+	installed.Do(func() { c.install(t) })
 	ns, err := c.CoreV1().Namespaces().Create(t.Context(), &corev1.Namespace{
 		ObjectMeta: metav1.ObjectMeta{GenerateName: "kubetest-", Labels: map[string]string{"team": "a"}},
 	}, metav1.CreateOptions{})
