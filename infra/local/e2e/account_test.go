@@ -14,6 +14,7 @@ import (
 	"joiner.sh/events"
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // foreign is the event that an instance of somebody else has a new state.
@@ -26,6 +27,7 @@ func foreign(t *testing.T, n int) []byte {
 // TestInstancesOfOthersDelayNoNotice: somebody in the account starts and ends 500 instances a second. The function that
 // hears of them all takes four invocations at once at most, and a notice meanwhile finds what it needs.
 func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, hearing)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 3})
@@ -132,6 +134,7 @@ func TestInstancesThatEndAtOnceAreToldOf(t *testing.T) {
 
 // TestAThrottledEKSKeepsNobodyFromStarting: it refuses every call, and the functions, which do not ask it, work.
 func TestAThrottledEKSKeepsNobodyFromStarting(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.Cloud.AddFault(awsemulator.Fault{Service: "eks", Kind: awsemulator.Throttle})
 	w.ready()

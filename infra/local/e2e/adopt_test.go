@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // lookAgain is how long functions believe what they saw of Karpenter's lease, and a little more.
@@ -102,6 +103,7 @@ func (w *world) karpenterLeads(leads bool) {
 // A node of Karpenter's goes on under Joiner: it is neither leaked nor drifted nor replaced, and its end is as orderly
 // as that of any.
 func TestANodeOfKarpentersIsAdoptedInPlace(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, acting)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 2})

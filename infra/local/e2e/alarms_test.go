@@ -26,6 +26,7 @@ import (
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // recordings is the folder of what alarms are tested with.
@@ -48,6 +49,7 @@ func TestRecordFaults(t *testing.T) {
 
 // TestAFaultIsRecorded in the minutes in which it lasts.
 func TestAFaultIsRecorded(t *testing.T) {
+	shortrun.Skip(t)
 	r := record(t)
 	r.ready()
 	r.begin()

@@ -43,4 +43,5 @@ func TestABurstSharesARequestThatSurvivesALostAnswer(t *testing.T) {
 			t.Errorf("no instance says that it is of claim %s", c.GetName())
 		}
 	}
+	w.onlyADeploymentAskedEKS()
 }

@@ -13,6 +13,7 @@ import (
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 const budget = `
@@ -34,6 +35,9 @@ func TestWhatIsDeletedByHandIsDrainedFirst(t *testing.T) {
 		},
 	} {
 		t.Run(kind, func(t *testing.T) {
+			if kind == "nodeclaim" {
+				shortrun.Skip(t)
+			}
 			w := start(t)
 			w.ready()
 			w.apply(text(budget))

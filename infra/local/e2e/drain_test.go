@@ -15,6 +15,7 @@ import (
 
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // A budget that allows nothing and a protected pod keep a node as long as they say so; the node tells who it waits for,
@@ -64,6 +65,7 @@ func TestABudgetAndAnAnnotationHoldADrainUp(t *testing.T) {
 // The instance of a drained node does not end before its volume is detached. A volume that several nodes may have is no
 // reason.
 func TestAnAttachedVolumeIsWaitedFor(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
@@ -107,6 +109,7 @@ spec:
 
 // A NodeClaim that a user made gets its node, without a pool, and takes everything along when it is deleted.
 func TestAHandMadeNodeClaimIsLaunched(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	w.apply(text(byHand))
@@ -137,6 +140,7 @@ func TestAHandMadeNodeClaimIsLaunched(t *testing.T) {
 
 // A deleted NodePool takes its NodeClaims along, and those drain in order; the status said what it had.
 func TestADeletedPoolTakesItsNodesAlong(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})

@@ -15,11 +15,13 @@ import (
 	"joiner.sh/events"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/infra/local/lambdahost"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it
 // uses, for the table of infra/bench/measurements.md. What it holds against the figures is coarse: the machine may be busy.
 func TestWhatFunctionsNeed(t *testing.T) {
+	shortrun.Skip(t)
 	const times, mostInit = 5, 2 * time.Second
 	w := start(t, func(o *env.Options) { o.Push, o.Env["WATCH_DURATION"] = true, "0s" })
 	w.ready()

@@ -17,12 +17,14 @@ import (
 	"k8s.io/apimachinery/pkg/watch"
 
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // Three large nodes have too little to do, and two sorts of pods fit exactly on small ones, if each goes where the plan
 // has it. The new nodes are held for pods that have no name yet, those that come in the stead of the evicted: nobody
 // else gets there before, and no node too many is made.
 func TestReplacementsAreHeldForThePodsThatAreEvicted(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, func(o *env.Options) { o.Env["DISRUPTION"] = "act" })
 	types := func(names string) text {
 		return text(strings.Replace(pool("default", `{key: node.kubernetes.io/instance-type, operator: In, values: [`+names+`]}`), "values: [spot, on-demand]", "values: [on-demand]", 1) + `

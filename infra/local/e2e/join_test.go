@@ -11,11 +11,13 @@ import (
 
 	"joiner.sh/infra/local/env"
 	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // A node that never joins costs its claim and its instance after the registration timeout, 15 minutes by default; the
 // claim's clock is put back instead of waiting. The pod gets another node.
 func TestANodeThatNeverJoinsIsReplaced(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	// Asked when an instance runs, which may be after the claim says that it is launched.

@@ -10,6 +10,7 @@ import (
 
 	"joiner.sh/infra/local/env"
 	"joiner.sh/infra/local/kubelet"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // garbageCollectionMinAge is that of the functions.
@@ -17,6 +18,7 @@ const garbageCollectionMinAge = 30 * time.Second
 
 // An instance whose claim is lost is nobody's: it ends, but not before it is old enough to be no launch under way.
 func TestALeakedInstanceIsTerminatedOnceItIsOldEnough(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	w.Kubelets.SetBehavior(func(kubelet.Instance) kubelet.Behavior { return kubelet.Behavior{NeverJoin: true} })

@@ -13,6 +13,7 @@ import (
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/pkg/cli"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // manifest is a manifest of the collection as `joiner convert` gives it.
@@ -113,6 +114,7 @@ const besideGPU = `
 
 // Every manifest of the collection converts, is taken by the API server, and gives pods nodes that look as it says.
 func TestManifestsOfOldAndNewProvision(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	// What the manifests name by its id is in the account.
 	for id, zone := range map[string]string{"subnet-0a0000000000000a1": "us-west-2a", "subnet-0a0000000000000c1": "us-west-2c"} {

@@ -13,11 +13,13 @@ import (
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/infra/local/vpc"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // An endpoint of EC2 in the VPC, of whomever, has private DNS and admits one security group, which nodes do not have:
 // they are launched and do not join, and the NodeClaim says for what it waits.
 func TestNodesThatDoNotReachEC2DoNotJoin(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, func(o *env.Options) {
 		o.Network = &vpc.Network{WayOut: true, Endpoints: []vpc.Endpoint{{Service: "ec2", PrivateDNS: true, Groups: []string{"sg-endpoints"}}},
 			Rules: []vpc.Rule{{Into: "sg-endpoints", From: "sg-functions"}}}

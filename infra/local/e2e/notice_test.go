@@ -16,6 +16,7 @@ import (
 	"joiner.sh/events"
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // hearing has events about states delivered, and functions stay as they do: nobody ticks. A wake-up then waits for
@@ -103,6 +104,9 @@ func TestAnEndedInstanceIsLetGoOfWithoutATick(t *testing.T) {
 		"stopped":    func(w *world, id string) error { return w.Cloud.StopInstance(id) },
 	} {
 		t.Run(name, func(t *testing.T) {
+			if name == "stopped" {
+				shortrun.Skip(t)
+			}
 			w := start(t, hearing)
 			w.ready()
 			w.run(deployment{name: "web", replicas: 3})
@@ -143,6 +147,7 @@ func (w *world) annotatePool(key, value string) {
 
 // TestARecommendationIsTold: by default, and the node stays as it is.
 func TestARecommendationIsTold(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})
@@ -232,6 +237,7 @@ func TestADateOfEC2HasTheNodeReplacedFirst(t *testing.T) {
 
 // TestAnUrgentDateDeletesAtOnce.
 func TestAnUrgentDateDeletesAtOnce(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.ready()
 	w.run(deployment{name: "web", replicas: 1})

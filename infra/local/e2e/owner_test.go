@@ -13,6 +13,7 @@ import (
 
 	"joiner.sh/infra/local/env"
 	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // owned are manifests of a user's repository, beside pool and class.
@@ -78,10 +79,7 @@ func (o *owner) sync() (changed []string) {
 // installs nothing. Every function works in between. No write of the owner changes anything, and nobody has written to
 // a field of his: neither ever undoes what the other did.
 func TestAnOwnerAppliesItsManifestsAllDay(t *testing.T) {
-	rounds := 24 * 60 / 3
-	if testing.Short() {
-		rounds = 16
-	}
+	rounds := shortrun.Of(24*60/3, 8)
 	w := start(t, func(o *env.Options) {
 		o.Env["MANIFESTS"], o.Env["DISRUPTION"], o.Env["WATCH_DURATION"] = "external", "act", "0s"
 	})

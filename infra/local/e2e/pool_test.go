@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 func TestAClassThatBecomesUnusableTakesNobodyElseAlong(t *testing.T) {
@@ -70,6 +71,7 @@ func TestAClassThatBecomesUnusableTakesNobodyElseAlong(t *testing.T) {
 }
 
 func TestAPodThatNothingFitsIsToldWhyByEveryPool(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.apply(text(pool("small", `{key: karpenter.k8s.aws/instance-cpu, operator: Lt, values: ["5"]}`)), class{name: "small"},
 		text(pool("zone-b", `{key: topology.kubernetes.io/zone, operator: In, values: [us-west-2b]}`)), class{name: "zone-b"})

@@ -20,6 +20,7 @@ import (
 	"k8s.io/client-go/rest"
 
 	"joiner.sh/infra/local/env"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 const (
@@ -216,6 +217,7 @@ func TestPushHearsOthersAndNotItself(t *testing.T) {
 
 // Whoever has the address without its path can do nothing but be refused, ten times a second.
 func TestPushIsFloodedInVain(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, push)
 	address, ca := w.Host.URL(w.FunctionName("wake"))
 	roots := x509.NewCertPool()
@@ -243,6 +245,7 @@ func TestPushIsFloodedInVain(t *testing.T) {
 }
 
 func TestPushComesAndGoes(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, push)
 	there := func() bool {
 		_, err := w.Kube.AdmissionregistrationV1().ValidatingWebhookConfigurations().Get(w.ctx, webhook, metav1.GetOptions{})
@@ -273,6 +276,7 @@ func TestPushComesAndGoes(t *testing.T) {
 
 // Without its webhook, as when the API server cannot reach the function, the schedule does the work and says so.
 func TestTheScheduleSaysWhatPushMissed(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, push)
 	if a, err := w.RequestResource(w.ctx, "Update", setupType, map[string]any{"PushURL": ""}); err != nil || a.Status != "SUCCESS" {
 		t.Fatalf("%+v, %v", a, err)

@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"joiner.sh/infra/local/awsemulator"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // reserving is a class that selects the capacity reservations of a team, with a pool that may use them, and on-demand
@@ -22,6 +23,7 @@ func reserving() []fmt.Stringer {
 // launch is lost, and nothing is launched twice for that. Then one reservation is cancelled and the class does not
 // select the other any more.
 func TestReservedCapacityIsUsedUpFirst(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	for id, team := range map[string]string{"cr-0aaa": "a", "cr-0bbb": "a", "cr-0ccc": "b"} {
 		w.Cloud.ReserveCapacity(awsemulator.Reservation{ID: id, Type: "m5.large", Zone: "us-west-2a", Count: 1, Open: true, Tags: map[string]string{"team": team}})

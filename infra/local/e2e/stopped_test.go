@@ -17,6 +17,7 @@ import (
 	"joiner.sh/infra/local/env"
 	"joiner.sh/infra/local/kubelet"
 	"joiner.sh/pkg/install"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 func capacityBuffers() schema.GroupVersionResource {
@@ -172,6 +173,7 @@ func TestStoppedCapacity(t *testing.T) {
 
 // EC2 has no capacity for the start: the pass launches, and the instance stays stopped.
 func TestAStoppedInstanceThatCannotStart(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t)
 	w.readyForBuffers()
 	w.apply(buffer("spare", "joiner.sh/stopped-capacity"), buffer("odd", "joiner.sh/other"))
@@ -195,6 +197,7 @@ func TestAStoppedInstanceThatCannotStart(t *testing.T) {
 // for that, and nothing waits for it: the node is initialized and the pod runs, and only its logs and exec have to wait
 // for the approval.
 func TestAStoppedNodeWhoseServingCertificateRanOut(t *testing.T) {
+	shortrun.Skip(t)
 	w := start(t, func(o *env.Options) { o.ServingFor = 45 * 24 * time.Hour })
 	w.readyForBuffers()
 	w.apply(buffer("spare", "joiner.sh/stopped-capacity"))

@@ -11,6 +11,9 @@ import (
 // What is signed is believed, and neither another byte nor another key nor another name.
 func TestSignatures(t *testing.T) {
 	for _, password := range []string{"", "secret\n"} {
+		if password != "" && testing.Short() {
+			continue // a password costs 13 CPU seconds
+		}
 		folder := t.TempDir()
 		at := func(name string) string { return filepath.Join(folder, name) }
 		o := options{generate: at("a.key")}

@@ -22,6 +22,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // judge is a token webhook that knows one token, of a member of the group.
@@ -44,6 +45,7 @@ func judge(token, group string) http.HandlerFunc {
 // A plane of its own: its webhook answers only after the plane is ready, its tokens go through RBAC, it can be found by
 // its directory, a second plane does not take that directory, and it stops at once.
 func TestOwnPlaneWithTokenWebhook(t *testing.T) {
+	shortrun.Skip(t)
 	t.Parallel()
 	webhook := httptest.NewUnstartedServer(judge("right", "joiner-test"))
 	defer webhook.Close()
@@ -143,6 +145,7 @@ func letListNodes(t *testing.T, plane *client.Plane, group string) {
 
 // A plane must not outlive the program that started it, even one that was killed and could not stop it.
 func TestPlaneEndsWithItsParent(t *testing.T) {
+	shortrun.Skip(t)
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "plane")
 	parent := exec.Command(os.Args[0])
