@@ -139,7 +139,7 @@ STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|z
 .PHONY: test-units
 test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
 	$(STEP) 'short unit tests' '4 minutes' $(COMPILE) go test -short -vet=off -timeout 20m $(UNIT_PACKAGES)
-	$(STEP) 'tests of the stack' '2 minutes' $(SHELL) -c "$(COMPILE) go test -vet=off -timeout 20m $(STACK_PACKAGES)"
+	$(STEP) 'short tests of the stack' '2 minutes' $(SHELL) -c "$(COMPILE) go test -short -vet=off -timeout 20m $(STACK_PACKAGES)"
 	$(STEP) 'vet and lint' '20 s, 3 minutes the first time' $(GOLANGCI_LINT_RUN) run ./...
 	$(STEP) 'vet and lint the local environment' '20 s, 3 minutes the first time' $(SHELL) -c "cd infra/local && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
 
@@ -170,6 +170,10 @@ all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
 		'pkg/providers/store FuzzData' 'pkg/providers/invoke FuzzReason' \
 		'pkg/decisionlog FuzzDecodePass' 'pkg/nodeclass FuzzLearned'; do \
 		set -- $$f; .ci/step "fuzz $$2 of $$1" '20 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 10s; done
+
+.PHONY: all-templates
+all-templates:
+	$(STEP) 'tests of the stack' '4 minutes' $(SHELL) -c "$(COMPILE) go $(FULL_TEST) $(STACK_PACKAGES)"
 
 SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
 

@@ -12,6 +12,7 @@ import (
 
 	"joiner.sh/infra/archive/moduleproxy"
 	"joiner.sh/pkg/model/version"
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // modulePath is what users write after go get.
@@ -20,6 +21,7 @@ const modulePath = "joiner.sh"
 // TestAnotherModuleSynthesizes: a CDK app in a module of its own requires the module as the go command downloads it,
 // compiles, and gets the stack.
 func TestAnotherModuleSynthesizes(t *testing.T) {
+	shortrun.Skip(t)
 	root, err := filepath.Abs("../..")
 	if err != nil {
 		t.Fatal(err)
