@@ -3,6 +3,8 @@ package cli
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -81,5 +83,31 @@ func TestManyPools(t *testing.T) {
 	code, out, progress := run("plan", "-f", written(t, grouped(small), b.String()), "-o", "json")
 	if code != 0 || strings.Count(out, `"instanceType"`) != 1 {
 		t.Errorf("exit %d, %s%s", code, out, progress)
+	}
+}
+
+// Pods that claim GPUs by a ResourceClaimTemplate get the nodes that pods get which request as many, though the files
+// have no DeviceClass.
+func TestPlanOfDevices(t *testing.T) {
+	const template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: two}\n" +
+		"spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}}}\n---\n"
+	deployment := func(claims, resources string) string {
+		return "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: train}\nspec: {replicas: 6, selector: {matchLabels: {app: train}}, template: {metadata: {labels: {app: train}}, spec: {" +
+			claims + "containers: [{name: a, image: a, resources: {requests: {cpu: 1, memory: 1Gi}, " + resources + "}}]}}}\n---\n" + plainPool
+	}
+	var got [2]workload.Placement
+	for i, text := range []string{deployment("", "limits: {nvidia.com/gpu: 2}"),
+		template + deployment("resourceClaims: [{name: gpus, resourceClaimTemplateName: two}], ", "claims: [{name: gpus}]")} {
+		file := filepath.Join(t.TempDir(), "train.yaml")
+		if err := os.WriteFile(file, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		code, out, progress := run("plan", "-f", file, "-o", "json")
+		if err := json.Unmarshal([]byte(out), &got[i]); code != 0 || err != nil || len(got[i].Unplaced) > 0 || len(got[i].NodeClaims) == 0 {
+			t.Fatalf("exit %d, %v, %s%s", code, err, out, progress)
+		}
+	}
+	if d := cmp.Diff(got[0].NodeClaims, got[1].NodeClaims); d != "" {
+		t.Errorf("nodes for requests and for claims differ (-requests +claims):\n%s", d)
 	}
 }

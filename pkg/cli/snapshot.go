@@ -61,6 +61,9 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 	if err := addNodes(&s, f); err != nil {
 		return s, err
 	}
+	if f.Storage != nil {
+		fillDevices(&s, *f.Storage)
+	}
 	s.Namespaces = workloadNamespaces(f.Namespaces, s.Pods)
 	slices.SortFunc(s.Pods, byKey)
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })

@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	nodev1 "k8s.io/api/node/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	schedulingv1 "k8s.io/api/scheduling/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -122,6 +123,15 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 		var o storagev1.StorageClass
 		err = decodeNamed(c, d, &o)
 		c.Storage.Classes = append(c.Storage.Classes, o)
+	case "resource.k8s.io DeviceClass":
+		var o resourcev1.DeviceClass
+		err = decodeNamed(c, d, &o)
+		c.Storage.DeviceClasses = append(c.Storage.DeviceClasses, o)
+	case "resource.k8s.io ResourceClaimTemplate":
+		var o resourcev1.ResourceClaimTemplate
+		err = decodeNamed(c, d, &o)
+		o.Namespace = namespaceOr(o.Namespace)
+		c.Storage.DeviceTemplates = append(c.Storage.DeviceTemplates, o)
 	default:
 		return false, nil
 	}

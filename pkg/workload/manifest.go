@@ -9,6 +9,7 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -32,11 +33,13 @@ type Manifests struct {
 	Refused map[string]string
 }
 
-// Storage is what manifests say about volumes.
+// Storage is what manifests say about volumes, and about devices that pods claim.
 type Storage struct {
-	Claims  []corev1.PersistentVolumeClaim // with their namespace
-	Volumes []corev1.PersistentVolume
-	Classes []storagev1.StorageClass
+	Claims          []corev1.PersistentVolumeClaim // with their namespace
+	Volumes         []corev1.PersistentVolume
+	Classes         []storagev1.StorageClass
+	DeviceClasses   []resourcev1.DeviceClass
+	DeviceTemplates []resourcev1.ResourceClaimTemplate // with their namespace
 }
 
 // ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and

@@ -167,6 +167,8 @@ func TestManifestsOfOldAndNewProvision(t *testing.T) {
 	w.served(map[string]int{"app=inflate-gpu": 3, "app=beside": 1})
 	w.looks("gpu", made{labels: map[string]string{"node.kubernetes.io/instance-type": "p3.8xlarge,p3dn.24xlarge"}, taint: corev1.Taint{Key: "nvidia.com/gpu", Value: "true", Effect: "NoSchedule"}})
 
+	w.claimDevices()
+
 	w.apply(w.manifest("nodepool-v1beta1.yaml"))
 	w.pooled("default")
 	w.apply(deployment{name: "special", replicas: 2, spec: "\n      nodeSelector: {custom-label: custom-value}\n      tolerations: [{key: example.com/special-taint, operator: Exists}]"})

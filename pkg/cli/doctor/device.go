@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 
+	resourcev1 "k8s.io/api/resource/v1"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/findings"
 )
@@ -13,21 +15,32 @@ import (
 func (e *examination) devices() {
 	const check = "DRA"
 	for _, d := range e.f.Devices.Drivers {
-		var serves, names []string
+		var serves, names, unknown []string
 		for _, c := range e.f.Devices.Classes {
-			if c.Driver == d.Name && c.Unread == "" {
-				serves, names = append(serves, c.Resource), append(names, c.Name)
+			if c.Driver != d.Name || c.Unread != "" {
+				continue
+			}
+			serves, names = append(serves, c.Resource), append(names, c.Name)
+			if c.CountedBy == "" && strings.HasPrefix(c.Resource, resourcev1.ResourceDeviceClassPrefix) {
+				unknown = append(unknown, c.Name)
 			}
 		}
 		what := fmt.Sprintf("driver %s publishes %s", d.Name, published(d))
 		if len(serves) == 0 {
-			e.Add(findings.Warning, check, what+", and no DeviceClass serves them as an extended resource: Joiner makes no nodes for pods that ask for them by ResourceClaims",
-				"kubectl patch deviceclass CLASS --type merge -p '{\"spec\":{\"extendedResourceName\":\"RESOURCE\"}}' (Kubernetes 1.36 or later), and have pods request the resource")
+			e.Add(findings.Warning, check, what+", and no DeviceClass that Joiner can read selects them: pods that claim them get no node",
+				`make a DeviceClass with the selector device.driver == "`+d.Name+`"`)
 			continue
 		}
 		slices.Sort(serves)
-		e.Add(findings.Fine, check, fmt.Sprintf("%s; those that DeviceClass %s selects count as %s of their nodes", what,
-			strings.Join(names, ", "), strings.Join(slices.Compact(serves), ", ")), "")
+		what = fmt.Sprintf("%s; those that DeviceClass %s selects count as %s of their nodes", what,
+			strings.Join(names, ", "), strings.Join(slices.Compact(serves), ", "))
+		if len(unknown) == 0 {
+			e.Add(findings.Fine, check, what, "")
+			continue
+		}
+		e.Add(findings.Warning, check, fmt.Sprintf("%s. How many devices of DeviceClass %s an instance type has is not known: "+
+			"no node is made for pods that claim them", what, strings.Join(unknown, ", ")),
+			"say it by a NodeOverlay with capacity "+serves[0])
 	}
 	for _, c := range e.f.Devices.Classes {
 		if c.Unread != "" {

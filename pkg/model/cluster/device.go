@@ -14,12 +14,15 @@ type Devices struct {
 	Classes []DeviceClass `json:"classes,omitempty"` // those that serve such a resource, sorted by resource
 }
 
-// DeviceClass is the DeviceClass that serves an extended resource.
+// DeviceClass is the DeviceClass that serves an extended resource, or that pods claim devices of: these count as the
+// extended resource that Kubernetes names after the class.
 type DeviceClass struct {
 	Resource string `json:"resource"`
 	Name     string `json:"name"`
 	Driver   string `json:"driver,omitempty"` // whose devices it selects
 	Unread   string `json:"unread,omitempty"` // why its devices cannot be counted; empty where they are
+	// the extended resource of which an instance type has as many as its nodes have devices; empty where nobody knows
+	CountedBy string `json:"countedBy,omitempty"`
 }
 
 // Server is the DeviceClass that serves the extended resource, if one does.

@@ -71,6 +71,9 @@ type Pod struct {
 	// UnreadClaims are the PersistentVolumeClaims of its volumes, by name, as long as VolumeZones and Volumes do not
 	// say what these allow.
 	UnreadClaims []string `json:"unreadClaims,omitempty"`
+	// DeviceTemplates are the ResourceClaimTemplates of its claims, by name, sorted and each as often as it names it,
+	// as long as Need does not contain the devices that they ask for.
+	DeviceTemplates []string `json:"deviceTemplates,omitempty"`
 
 	// AskAgain is set when the eviction API refused this pod lately: the time before which it is not asked again.
 	AskAgain time.Time `json:"askAgain,omitzero"`

@@ -60,13 +60,14 @@ func groupPools(s cluster.Snapshot, types func(class string) []instancetypes.Typ
 	return out, index
 }
 
-// ByPool returns what each pool of the snapshot may launch under the snapshot's overlays, and with what its nodes cost
-// the owner beside AWS where the pool says so; types gives what a class may launch without. A pool that the snapshot
+// ByPool returns what each pool of the snapshot may launch under the snapshot's overlays, with the devices that DRA
+// drivers will publish of its nodes, and with what its nodes cost the owner beside AWS where the pool says so; types
+// gives what a class may launch without. A pool that the snapshot
 // does not have, or has with another class or as one that is being deleted, gets the types without overlays. types is
 // asked once for a class. The function returned may not be called concurrently.
 func ByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) func(
 	pool cluster.Pool) []instancetypes.Type {
-	overlaid := overlaidByPool(s, types)
+	overlaid := overlaidByPool(s, withDevices(s.Devices, types))
 	done := map[string][]instancetypes.Type{}
 	return func(p cluster.Pool) []instancetypes.Type {
 		more := s.DeclaredCost(p) - s.DeclaredCost(cluster.Pool{})

@@ -8,6 +8,7 @@ import (
 
 	resourcev1 "k8s.io/api/resource/v1"
 
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
 )
 
@@ -20,7 +21,8 @@ type DeviceClass struct {
 }
 
 // UnmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
-// a pod on the one where it is, and a pod without a node on any.
+// a pod on the one where it is, and a pod without a node on any. Those that are named after a DeviceClass no kubelet
+// offers, so that a pod without a node lacks them in a cluster without nodes too.
 func UnmetResources(s cluster.Snapshot) []string {
 	byName := map[string]*cluster.Node{}
 	for i := range s.Nodes {
@@ -39,7 +41,8 @@ func UnmetResources(s cluster.Snapshot) []string {
 		}
 	}
 	for name := range waitedFor {
-		if slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable.Get(name) == 0 }) {
+		if strings.HasPrefix(name, resourcev1.ResourceDeviceClassPrefix) ||
+			slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable.Get(name) == 0 }) {
 			unmet[name] = true
 		}
 	}
@@ -79,6 +82,41 @@ func NewDeviceClass(in *resourcev1.DeviceClass) DeviceClass {
 		out.Unread = err.Error()
 	}
 	out.Driver = out.selector.driver
+	out.CountedBy = out.selector.countedBy()
+	return out
+}
+
+// countedBy is the extended resource of which an instance type has as many as its nodes have devices that are selected;
+// empty where nobody knows. NVIDIA's driver publishes a device of type gpu for each GPU, and that of AWS one for each
+// Neuron device.
+func (s deviceSelector) countedBy() string {
+	switch {
+	case s.driver == nvidiaDriver && !slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool {
+		return a != deviceAttribute{nvidiaDriver, "type", "gpu"}
+	}):
+		return awsv1.ResourceNVIDIAGPU
+	case s.driver == neuronDriver && len(s.attributes) == 0:
+		return awsv1.ResourceNeuron
+	}
+	return ""
+}
+
+// The drivers whose devices EC2 counts.
+const (
+	nvidiaDriver = "gpu.nvidia.com"
+	neuronDriver = "neuron.aws.com"
+)
+
+// UsualDeviceClasses are the DeviceClasses that the charts of known drivers install, sorted by name.
+func UsualDeviceClasses() []DeviceClass {
+	out := []DeviceClass{
+		{selector: deviceSelector{nvidiaDriver, []deviceAttribute{{nvidiaDriver, "type", "gpu"}}}},
+		{selector: deviceSelector{driver: neuronDriver}},
+	}
+	for i := range out {
+		c := &out[i]
+		c.Name, c.Driver, c.CountedBy = c.selector.driver, c.selector.driver, c.selector.countedBy()
+	}
 	return out
 }
 
@@ -95,27 +133,4 @@ func ServingClass(all []DeviceClass, name string) (best DeviceClass, found bool)
 		}
 	}
 	return best, found
-}
-
-// TakenDevices lists the devices of a ResourceClaim, each with the DeviceClass through which a pod got it by an
-// extended resource; empty for one that a user asked for.
-func TakenDevices(in *resourcev1.ResourceClaim) map[DeviceID]string {
-	if in.Status.Allocation == nil {
-		return nil
-	}
-	through := map[string]string{} // by request
-	if in.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" {
-		for _, r := range in.Spec.Devices.Requests {
-			if r.Exactly != nil {
-				through[r.Name] = r.Exactly.DeviceClassName
-			}
-		}
-	}
-	out := map[DeviceID]string{}
-	for _, r := range in.Status.Allocation.Devices.Results {
-		if r.AdminAccess == nil || !*r.AdminAccess { // who administers a device does not take it
-			out[DeviceID{devicePool{r.Driver, r.Pool}, r.Device}] = through[r.Request]
-		}
-	}
-	return out
 }

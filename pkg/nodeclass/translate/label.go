@@ -77,9 +77,7 @@ func inDomain(key, domain string) bool {
 // addUnmodelled names the constraints of the pod that Joiner does not model, and for a pod that waits for a node those
 // that no node of ours can ever meet.
 func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
-	if usesDevices(p.Spec) {
-		out.Unmodelled = append(out.Unmodelled, "dynamic resource allocation is not supported")
-	}
+	addDeviceTemplates(out, p.Spec)
 	if p.Spec.SchedulingGroup != nil {
 		out.Unmodelled = append(out.Unmodelled, "scheduling in groups is not supported")
 	}
@@ -92,12 +90,6 @@ func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 			out.Unmodelled = append(out.Unmodelled, why)
 		}
 	}
-}
-
-func usesDevices(s corev1.PodSpec) bool {
-	uses := func(c corev1.Container) bool { return len(c.Resources.Claims) > 0 }
-	return len(s.ResourceClaims) > 0 || slices.ContainsFunc(s.Containers, uses) ||
-		slices.ContainsFunc(s.InitContainers, uses)
 }
 
 // isLabelValue reports whether a label can have the value.

@@ -1,8 +1,8 @@
 package kube
 
 import (
+	"cmp"
 	"context"
-	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -31,12 +31,18 @@ func resourceClaims() apiPath {
 	return apiPath{"resourceclaim", "/apis/resource.k8s.io/v1", "resourceclaims", false}
 }
 
-// deviceCache is what was read last of the devices of some classes.
+func resourceClaimTemplates() apiPath {
+	return apiPath{"resourceclaimtemplate", "/apis/resource.k8s.io/v1", "resourceclaimtemplates", false}
+}
+
+// deviceCache is what was read last of the devices of some classes, and of ResourceClaims.
 type deviceCache struct {
-	mu     sync.Mutex
-	of     string // the classes, in their versions
-	at     time.Time
-	counts translate.DeviceCounts
+	mu       sync.Mutex
+	of       string // the classes, in their versions
+	at       time.Time
+	counts   translate.DeviceCounts
+	claims   translate.ClaimedDevices
+	claimsAt time.Time
 }
 
 // Devices reads what DRA drivers publish, and what is taken of it.
@@ -46,20 +52,28 @@ type Devices struct {
 }
 
 // addDevices gives nodes the extended resources that DRA drivers serve, as kube-scheduler sees them: those of which
-// status.allocatable has none. Nothing is read unless somebody asks for an extended resource that a node lacks, and no
-// more than the DeviceClasses unless one of these serves it. A cluster that does not know DeviceClasses has none;
-// whoever may not read them does not know.
+// status.allocatable has none. To what pods need it adds the devices that their ResourceClaimTemplates ask for. Nothing
+// is read unless somebody asks for such a resource that a node lacks or has a ResourceClaimTemplate, and no more than
+// the DeviceClasses unless one of these serves it. A cluster that does not know DeviceClasses has none; whoever may not
+// read them does not know.
 func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
-	wanted := translate.UnmetResources(*s)
-	if len(wanted) == 0 {
+	claims := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.DeviceTemplates) > 0 })
+	if !claims && len(translate.UnmetResources(*s)) == 0 {
 		return nil
 	}
 	all, err := c.deviceClasses(ctx)
+	if err == nil && claims {
+		err = c.fillPods(ctx, s.Pods, all)
+	}
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
 	if err != nil {
 		return err
+	}
+	wanted := translate.UnmetResources(*s)
+	if len(wanted) == 0 {
+		return nil
 	}
 	var serving []translate.DeviceClass
 	out := cluster.Devices{Known: true}
@@ -121,14 +135,14 @@ func (c Devices) countDevices(ctx context.Context, classes []translate.DeviceCla
 		}
 		published = append(published, some...)
 	}
-	var taken map[translate.DeviceID]string
+	var claimed translate.ClaimedDevices
 	if len(published) > 0 {
 		var err error
-		if taken, err = c.takenDevices(ctx); err != nil {
+		if claimed, err = c.claimedDevices(ctx); err != nil {
 			return nil, err
 		}
 	}
-	counts := translate.CountDevices(published, taken)
+	counts := translate.CountDevices(published, claimed.Taken)
 	c.cache.of, c.cache.at, c.cache.counts = of.String(), c.now(), counts
 	return counts, nil
 }
@@ -147,23 +161,51 @@ func (c Devices) resourceSlices(ctx context.Context, fields string,
 	return out, err
 }
 
-// takenDevices are the devices that are allocated, each with the DeviceClass through which a pod got it by an extended
-// resource; empty for one that a ResourceClaim of a user has.
-func (c Devices) takenDevices(ctx context.Context) (map[translate.DeviceID]string, error) {
-	out := map[translate.DeviceID]string{}
+// claimedDevices are what ResourceClaims say; the cache is locked.
+func (c Devices) claimedDevices(ctx context.Context) (translate.ClaimedDevices, error) {
+	if age := c.now().Sub(c.cache.claimsAt); c.cache.claims.Taken != nil && age >= 0 && age < devicesFor {
+		return c.cache.claims, nil
+	}
+	out := translate.NewClaimedDevices()
 	_, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaims()},
 		func() *resourcev1.ResourceClaimList { return &resourcev1.ResourceClaimList{} },
 		func(l *resourcev1.ResourceClaimList) []struct{} {
 			for i := range l.Items {
-				maps.Copy(out, translate.TakenDevices(&l.Items[i]))
+				out.AddClaim(&l.Items[i])
 			}
 			return nil
 		})
+	if err == nil {
+		c.cache.claims, c.cache.claimsAt = out, c.now()
+	}
 	return out, err
 }
 
-// DeviceDrivers lists the DRA drivers that publish devices, and the DeviceClasses that name an extended resource, both
-// sorted by name. A cluster that does not know them has none.
+// fillPods adds the devices that pods claim by ResourceClaimTemplates to what they need.
+func (c Devices) fillPods(ctx context.Context, pods []cluster.Pod, classes []translate.DeviceClass) error {
+	templates, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaimTemplates()},
+		func() *resourcev1.ResourceClaimTemplateList { return &resourcev1.ResourceClaimTemplateList{} },
+		func(l *resourcev1.ResourceClaimTemplateList) []resourcev1.ResourceClaimTemplate { return l.Items })
+	if err != nil {
+		return err
+	}
+	c.cache.mu.Lock()
+	claimed, err := c.claimedDevices(ctx)
+	c.cache.mu.Unlock()
+	if err != nil {
+		return err
+	}
+	known := translate.NewDeviceClaims(classes, templates, claimed)
+	for i := range pods {
+		if p := &pods[i]; len(p.DeviceTemplates) > 0 {
+			known.FillPod(p)
+		}
+	}
+	return nil
+}
+
+// DeviceDrivers lists the DRA drivers that publish devices, and the DeviceClasses with the extended resource that they
+// name or that is named after them, both sorted by name. A cluster that does not know them has none.
 func (c Devices) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []cluster.DeviceClass, error) {
 	all, err := c.deviceClasses(ctx)
 	if err != nil {
@@ -176,7 +218,9 @@ func (c Devices) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []c
 	if err != nil {
 		return nil, nil, err
 	}
-	classes := translatePage(all, func(k *translate.DeviceClass) cluster.DeviceClass { return k.DeviceClass })
-	classes = slices.DeleteFunc(classes, func(k cluster.DeviceClass) bool { return k.Resource == "" })
+	classes := translatePage(all, func(k *translate.DeviceClass) cluster.DeviceClass {
+		k.Resource = cmp.Or(k.Resource, resourcev1.ResourceDeviceClassPrefix+k.Name)
+		return k.DeviceClass
+	})
 	return translate.CountDrivers(published), classes, nil
 }

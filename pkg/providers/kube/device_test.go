@@ -44,7 +44,7 @@ func (s *draServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	kind := map[string]string{"deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim"}[plural]
+	kind := map[string]string{"deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}[plural]
 	body, err := yaml.YAMLToJSON([]byte("{apiVersion: resource.k8s.io/v1, kind: " + kind + "List, items: [" + items + "]}"))
 	if err != nil {
 		s.t.Error(err)
@@ -147,7 +147,7 @@ func TestDevicesCountAsExtendedResources(t *testing.T) {
 		if d := cmp.Diff(c.want, offered(s, gpu)); d != "" {
 			t.Errorf("%s (-want +got):\n%s", c.what, d)
 		}
-		want := cluster.Devices{Known: true, Classes: []cluster.DeviceClass{{Resource: gpu, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com"}}}
+		want := cluster.Devices{Known: true, Classes: []cluster.DeviceClass{{Resource: gpu, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com", CountedBy: gpu}}}
 		if d := cmp.Diff(want, s.Devices); d != "" {
 			t.Errorf("%s: what is known (-want +got):\n%s", c.what, d)
 		}
@@ -267,7 +267,7 @@ func TestWhatIsReadOfDevices(t *testing.T) {
 	}
 }
 
-// What was read is used again for five seconds, unless the class was changed.
+// What was read is used again for five seconds. If the class was changed, slices are read anew.
 func TestDevicesAreReadAnewInTime(t *testing.T) {
 	server, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")), "resourceclaims": ""}, http.StatusNotFound)
 	for _, c := range []struct {
@@ -275,7 +275,7 @@ func TestDevicesAreReadAnewInTime(t *testing.T) {
 		class string
 		want  int
 	}{
-		{0, theClass, 3}, {4 * time.Second, theClass, 1}, {time.Second, theClass, 3}, {time.Second, strings.Replace(theClass, `"1"`, `"2"`, 1), 3},
+		{0, theClass, 3}, {4 * time.Second, theClass, 1}, {time.Second, theClass, 3}, {time.Second, strings.Replace(theClass, `"1"`, `"2"`, 1), 2},
 		{-time.Minute, strings.Replace(theClass, `"1"`, `"2"`, 1), 3},
 	} {
 		server.asked, server.now, server.lists["deviceclasses"] = nil, server.now.Add(c.after), c.class
@@ -341,7 +341,8 @@ func TestDeviceDrivers(t *testing.T) {
 	if d := cmp.Diff([]cluster.DeviceDriver{{Name: "dra.example.com", Devices: 1}, {Name: "gpu.nvidia.com", Nodes: 2, Devices: 3}}, drivers); d != "" {
 		t.Errorf("drivers (-want +got):\n%s", d)
 	}
-	if d := cmp.Diff([]cluster.DeviceClass{{Resource: gpu, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com"}}, classes); d != "" {
+	if d := cmp.Diff([]cluster.DeviceClass{{Resource: gpu, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com", CountedBy: gpu},
+		{Resource: resourcev1.ResourceDeviceClassPrefix + "plain", Name: "plain", Driver: "dra.example.com"}}, classes); d != "" {
 		t.Errorf("classes (-want +got):\n%s", d)
 	}
 	_, client = serveDRA(t, nil, http.StatusNotFound)

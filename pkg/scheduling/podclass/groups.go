@@ -307,6 +307,9 @@ func takeUnmodelled(list []*cluster.Pod) (known []*cluster.Pod, out []plan.Unpla
 		if len(p.UnreadClaims) > 0 {
 			why = append(why, "nobody has read where its volumes are")
 		}
+		if len(p.DeviceTemplates) > 0 {
+			why = append(why, "nobody has read which devices its ResourceClaimTemplates ask for")
+		}
 		if p.Need.Negative() {
 			why = append(why, "it requests a negative amount: "+p.Need.String())
 		}

@@ -124,3 +124,49 @@ func (c env) claimDevice(t *testing.T, device string) {
 		t.Fatal(err)
 	}
 }
+
+// kube-scheduler and a snapshot agree on what pods find that claim devices by a ResourceClaimTemplate.
+func TestDevicesThatTemplatesAskFor(t *testing.T) {
+	c := newEnv(t)
+	admin, _ := c.client(t)
+	c.addNode(t, c.name)
+	c.readyNode(t, admin, c.name)
+	c.addDeviceClass(t, "example.com/"+c.name)
+	counted := resourcev1.ResourceDeviceClassPrefix + c.name
+	template := &resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Name: "two"}, Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{
+		Devices: resourcev1.DeviceClaim{Requests: []resourcev1.DeviceRequest{{Name: "r", Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: c.name, Count: 2}}}}}}}
+	if _, err := c.ResourceV1().ResourceClaimTemplates(c.name).Create(t.Context(), template, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	ask := func(p *corev1.Pod) {
+		name := "two"
+		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "g", ResourceClaimTemplateName: &name}}
+		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "g"}}
+	}
+	c.addPod(t, "one", "", ask)
+	c.awaitPending(t, admin, 1)
+	if n, s := c.devicesSeen(t, admin, counted); n != [2]int64{} || !s.Known {
+		t.Errorf("without a device the node has %v, known %+v", n, s)
+	}
+	c.addDevices(t, "gpu-0", "gpu-1", "mig-0", "gpu-2")
+	c.awaitNode(t, "one")
+	c.addPod(t, "two", "", ask)
+	c.awaitPending(t, admin, 1)
+	for _, group := range []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt} {
+		k := c.as(t, group)
+		n, s := c.devicesSeen(t, k, counted)
+		want := cluster.Devices{Known: true, Classes: []cluster.DeviceClass{{Resource: counted, Name: c.name, Driver: c.name + ".example.com"}}}
+		if diff := cmp.Diff(want, s); diff != "" || n != [2]int64{3, 3} {
+			t.Errorf("%s sees %v of the node, want 3; classes (-want +got):\n%s", group, n, diff)
+		}
+		snapshot, err := k.ReadSnapshot(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, p := range snapshot.Pods {
+			if p.Namespace == c.name && (p.Need.Get(counted) != 2 || len(p.DeviceTemplates)+len(p.Unmodelled) > 0) {
+				t.Errorf("%s sees that pod %s needs %s, %q", group, p.Name, p.Need, p.Unmodelled)
+			}
+		}
+	}
+}

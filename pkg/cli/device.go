@@ -1,0 +1,36 @@
+package cli
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/workload"
+)
+
+// fillDevices adds the devices that pods claim by the ResourceClaimTemplates of files to what they need. DeviceClasses
+// that the files do not have are there as the charts of known drivers install them.
+func fillDevices(s *cluster.Snapshot, v workload.Storage) {
+	var classes []translate.DeviceClass
+	for i := range v.DeviceClasses {
+		classes = append(classes, translate.NewDeviceClass(&v.DeviceClasses[i]))
+	}
+	for _, usual := range translate.UsualDeviceClasses() {
+		if !slices.ContainsFunc(classes, func(c translate.DeviceClass) bool { return c.Name == usual.Name }) {
+			classes = append(classes, usual)
+		}
+	}
+	claims := translate.NewDeviceClaims(classes, v.DeviceTemplates, translate.NewClaimedDevices())
+	for i := range s.Pods {
+		if len(s.Pods[i].DeviceTemplates) > 0 {
+			claims.FillPod(&s.Pods[i])
+		}
+	}
+	for _, name := range translate.UnmetResources(*s) {
+		if c, ok := translate.ServingClass(classes, name); ok {
+			c.Resource = name
+			s.Devices.Classes = append(s.Devices.Classes, c.DeviceClass)
+		}
+	}
+	s.Devices.Known = len(s.Devices.Classes) > 0
+}

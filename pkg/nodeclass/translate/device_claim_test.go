@@ -1,0 +1,110 @@
+package translate_test
+
+import (
+	"slices"
+	"testing"
+
+	"github.com/google/go-cmp/cmp"
+	resourcev1 "k8s.io/api/resource/v1"
+	"sigs.k8s.io/yaml"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass/translate"
+)
+
+// read decodes YAML.
+func read[T any](t *testing.T, text string) (out T) {
+	t.Helper()
+	if err := yaml.UnmarshalStrict([]byte(text), &out); err != nil {
+		t.Fatal(err)
+	}
+	return out
+}
+
+// claimTemplate is a ResourceClaimTemplate whose claim asks for these devices.
+func claimTemplate(t *testing.T, name, devices string) resourcev1.ResourceClaimTemplate {
+	return read[resourcev1.ResourceClaimTemplate](t, "{metadata: {name: "+name+", namespace: default}, spec: {spec: {devices: "+devices+"}}}")
+}
+
+// Devices that templates ask for by class and number become a resource that is named after the class. All else is
+// refused by the name of its part.
+func TestTemplatesAreCounted(t *testing.T) {
+	const gpus = resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"
+	exactly := func(what string) string {
+		return "{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com" + what + "}}]}"
+	}
+	odd := read[resourcev1.DeviceClass](t, `{metadata: {name: odd}, spec: {selectors: [{cel: {expression: "device.capacity['x'].y > 1"}}]}}`)
+	classes := append(translate.UsualDeviceClasses(), translate.NewDeviceClass(&odd))
+	for what, c := range map[string]struct {
+		devices, why string
+		want         int64
+	}{
+		"one":        {exactly(""), "", 1},
+		"a number":   {exactly(", allocationMode: ExactCount, count: 4"), "", 4},
+		"two":        {"{requests: [{name: a, exactly: {deviceClassName: gpu.nvidia.com}}, {name: b, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}", "", 3},
+		"settings":   {`{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}], config: [{opaque: {driver: gpu.nvidia.com, parameters: {kind: GpuConfig}}}]}`, "", 1},
+		"tolerated":  {exactly(", tolerations: [{operator: Exists}]"), "", 1},
+		"all":        {exactly(", allocationMode: All"), "request r has the allocation mode All, not ExactCount", 0},
+		"selectors":  {exactly(`, selectors: [{cel: {expression: "true"}}]`), "request r has selectors of its own", 0},
+		"admin":      {exactly(", adminAccess: true"), "request r asks for admin access", 0},
+		"a part":     {exactly(", capacity: {requests: {memory: 1Gi}}"), "request r asks for a part of a device", 0},
+		"first":      {"{requests: [{name: r, firstAvailable: [{name: a, deviceClassName: gpu.nvidia.com}]}]}", "request r is firstAvailable", 0},
+		"together":   {`{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}], constraints: [{matchAttribute: a/b}]}`, "it has constraints between devices", 0},
+		"no class":   {"{requests: [{name: r, exactly: {deviceClassName: gone}}]}", "DeviceClass gone does not exist", 0},
+		"unreadable": {"{requests: [{name: r, exactly: {deviceClassName: odd}}]}", "the devices of DeviceClass odd cannot be counted: its selector is more than equations of device.driver and device.attributes joined by &&: device.capacity['x'].y > 1", 0},
+	} {
+		claims := translate.NewDeviceClaims(classes, []resourcev1.ResourceClaimTemplate{claimTemplate(t, "t", c.devices)}, translate.NewClaimedDevices())
+		p := cluster.Pod{Namespace: "default", Need: resources.List{CPU: 1000, Pods: 1}, DeviceTemplates: []string{"t"}}
+		claims.FillPod(&p)
+		want := cluster.Pod{Namespace: "default", Need: resources.List{CPU: 1000, Pods: 1}}
+		if c.why != "" {
+			want.Unmodelled = []string{"ResourceClaimTemplate t: " + c.why}
+		} else {
+			want.Need = want.Need.With(gpus, c.want)
+		}
+		if d := cmp.Diff(want, p); d != "" {
+			t.Errorf("%s (-want +got):\n%s", what, d)
+		}
+	}
+}
+
+// A pod may name a template more than once, and another in its stead asks for the same. A template that is not there
+// is told.
+func TestPodsNameTemplates(t *testing.T) {
+	const gpus = resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"
+	one := claimTemplate(t, "one", "{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}")
+	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), []resourcev1.ResourceClaimTemplate{one}, translate.NewClaimedDevices())
+	p := cluster.Pod{Namespace: "default", Need: resources.List{Pods: 1}, NeedAnew: resources.List{Pods: 1, CPU: 5}, DeviceTemplates: []string{"one", "one"}}
+	claims.FillPod(&p)
+	if p.Need.Get(gpus) != 2 || p.NeedAnew.Get(gpus) != 2 || len(p.Unmodelled) > 0 {
+		t.Errorf("named twice: needs %s, anew %s, %q", p.Need, p.NeedAnew, p.Unmodelled)
+	}
+	for _, q := range []cluster.Pod{{Namespace: "default", DeviceTemplates: []string{"gone"}}, {Namespace: "other", DeviceTemplates: []string{"one"}}} {
+		want := []string{"ResourceClaimTemplate " + q.DeviceTemplates[0] + ": it does not exist"}
+		if claims.FillPod(&q); !slices.Equal(q.Unmodelled, want) {
+			t.Errorf("a template that is not there: %q", q.Unmodelled)
+		}
+	}
+}
+
+// What was made of a template for a pod counts, even if the template is gone; claims of others do not.
+func TestClaimsMadeOfTemplates(t *testing.T) {
+	const gpus = resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"
+	claimed := translate.NewClaimedDevices()
+	for _, more := range []string{
+		`annotations: {resource.kubernetes.io/pod-claim-name: g}, ownerReferences: [{kind: Pod, apiVersion: v1, name: p, uid: u-1, controller: true}]`,
+		`ownerReferences: [{kind: Pod, apiVersion: v1, name: p, uid: u-2, controller: true}]`,
+		`annotations: {resource.kubernetes.io/pod-claim-name: g}, ownerReferences: [{kind: Pod, apiVersion: v1, name: p, uid: u-3}]`,
+	} {
+		c := read[resourcev1.ResourceClaim](t, `{metadata: {name: c, `+more+`}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}}}`)
+		claimed.AddClaim(&c)
+	}
+	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), nil, claimed)
+	for uid, want := range map[string]int64{"u-1": 2, "u-2": 0, "u-3": 0} {
+		p := cluster.Pod{UID: uid, Need: resources.List{Pods: 1}, DeviceTemplates: []string{"gone"}}
+		if claims.FillPod(&p); p.Need.Get(gpus) != want || (want == 0) != (len(p.Unmodelled) == 1) {
+			t.Errorf("%s needs %s, %q; want %d devices", uid, p.Need, p.Unmodelled, want)
+		}
+	}
+}
