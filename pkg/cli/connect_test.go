@@ -61,3 +61,26 @@ func TestKubeconfigsThatAreNone(t *testing.T) {
 		t.Errorf("a folder: error %v", err)
 	}
 }
+
+// Who may not read NodePools is told so, and gets no answer that knows none.
+func TestExplainWithoutTheRightToReadNodePools(t *testing.T) {
+	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		w.Header().Set("Content-Type", "application/json")
+		if strings.HasSuffix(r.URL.Path, "/nodepools") {
+			w.WriteHeader(http.StatusForbidden)
+			_, _ = w.Write([]byte(`{"kind":"Status","apiVersion":"v1","status":"Failure","reason":"Forbidden","code":403,"message":"nodepools.karpenter.sh is forbidden"}`))
+			return
+		}
+		_, _ = w.Write([]byte(`{"metadata":{"resourceVersion":"1"},"items":[]}`))
+	}))
+	defer s.Close()
+	file := filepath.Join(t.TempDir(), "config")
+	config := "apiVersion: v1\nkind: Config\ncurrent-context: c\ncontexts: [{name: c, context: {cluster: c, user: u}}]\nusers: [{name: u, user: {token: t}}]\nclusters: [{name: c, cluster: {server: " + s.URL + "}}]\n"
+	if err := os.WriteFile(file, []byte(config), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, out, said := run("explain", "pod/x", "--kubeconfig", file, "--output", "json")
+	if code != 1 || out != "" || !strings.Contains(said, "nodepools.karpenter.sh is forbidden") || !strings.Contains(said, "this identity has no right to read that") {
+		t.Errorf("exit %d, prints %q, says %s", code, out, said)
+	}
+}

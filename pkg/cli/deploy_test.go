@@ -199,6 +199,15 @@ func TestDeployRefuses(t *testing.T) {
 		{"cdk.json that is none", func(w *releaseWorld) error {
 			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"context": `), 0o600)
 		}, nil, "read settings of "},
+		{"a misspelt context", func(w *releaseWorld) error {
+			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"contxt": {"mode": "observe"}}`), 0o600)
+		}, nil, `it has no object "context", in which settings stand`},
+		{"a setting beside the context", func(w *releaseWorld) error {
+			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"mode": "observe", "context": {}}`), 0o600)
+		}, nil, `mode stands beside "context": write it within`},
+		{"a setting that stands twice", func(w *releaseWorld) error {
+			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"context": {"mode": "observe", "mode": "act"}}`), 0o600)
+		}, nil, "mode stands twice: remove one"},
 		{"no file of settings", nil, []string{"--settings", "none.json"}, "read settings: stat none.json"},
 		{"a word too much", nil, []string{"prod"}, "name the cluster with --cluster"},
 		{"a setting for the CDK alone", nil, []string{"--", "-c", "mode=observe"}, "-c comes too late"},

@@ -21,7 +21,11 @@ import (
 const explainHelp = `Say why a pod, a node or a NodePool is as it is: why a pod waits, why a node is of this type, why disruption takes or spares it, why a pool is
 not used; and the smallest change that would give the pod a node, or let the node go. Answers come from the cluster as it is now, and with
 --since from the decision log too (-f log lines, or the stack's bucket). A change is found by deciding again with it made. --tried lists what
-does not help. --search-work bounds the search; it is counted, and the same on every machine.`
+does not help. --search-work bounds the search; it is counted, and the same on every machine.
+
+--output json has under whatIf: changes, the cheapest first, each with edits (kind, namespace, name, field, from, to, place), brings, addsUSD
+and others; tried, unasked, questions and work. joiner plan has wouldHelp, a list of sentences, with each group that is unschedulable, and
+joiner status has protections: guard, nodes, dailyUSD, together. These names do not change before version 2.`
 
 type explainFlags struct {
 	clusterTarget
@@ -81,11 +85,11 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	if err != nil {
 		source.Memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
-	stored, err := newEditedObjects(ctx, l)
+	places, err := newEditPlaces(ctx, l)
 	if err != nil {
 		return err
 	}
-	source.Search = whatif.Limits{Work: cmp.Or(f.work, -1), Accept: stored.accept}
+	source.Search = whatif.Limits{Work: cmp.Or(f.work, -1), Accept: places.accept}
 	var a explain.Answer
 	err = sc.withProgress("asking what becomes of nodes and pods", func() (err error) {
 		sells := binpack.ResolveOfferings(source.Snapshot)
@@ -100,7 +104,7 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 		return err
 	}
 	if a.WhatIf != nil {
-		stored.addPlaces(a.WhatIf.Changes)
+		places.addPlaces(a.WhatIf.Changes)
 		if !f.tried {
 			a.WhatIf.Tried = nil
 		}

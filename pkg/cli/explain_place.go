@@ -7,135 +7,86 @@ import (
 	"slices"
 	"strings"
 
-	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
-	"k8s.io/apimachinery/pkg/runtime"
 
+	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/install/crdcheck"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/whatif"
-	"joiner.sh/pkg/workload"
 )
 
-// editedObjects are the objects that edits are about, as they are stored.
-type editedObjects struct {
+// editPlaces tells where edits are made.
+type editPlaces struct {
 	get   func(path string) (*unstructured.Unstructured, bool)
 	judge *crdcheck.Judge
-	known map[string]editedObject // by what an edit calls it
 }
 
-// editedObject is an object that an edit is written into.
-type editedObject struct {
-	object   *unstructured.Unstructured // nil where it cannot be read
-	template []string                   // path of its pod template, for pods
-	fixed    bool                       // the API server takes no change of the template
-}
-
-func newEditedObjects(ctx context.Context, l clusterLink) (*editedObjects, error) {
+func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
 	judge, err := crdcheck.NewJudge()
-	if err != nil {
-		return nil, err
-	}
-	return &editedObjects{judge: judge, known: map[string]editedObject{},
-		get: func(path string) (*unstructured.Unstructured, bool) {
-			o, found, err := l.kube.Objects.Get(ctx, path)
-			return o, found && err == nil
-		}}, nil
-}
-
-// find is the object of the edit; of a pod, what makes it.
-func (s *editedObjects) find(e whatif.Edit) editedObject {
-	o, known := s.known[e.Object()]
-	if known {
-		return o
-	}
-	in := "/namespaces/" + e.Namespace + "/"
-	path := map[string]string{
-		"NodePool": atPools + "/", "Node": atNodes + "/", "Pod": "/api/v1" + in + "pods/",
-		"PodDisruptionBudget": "/apis/policy/v1" + in + "poddisruptionbudgets/",
-	}[e.Kind]
-	if path != "" {
-		o.object, _ = s.get(path + e.Name)
-	}
-	if o.object != nil && e.Kind == "Pod" {
-		o.fixed = true
-		o = s.makerOf(o)
-	}
-	s.known[e.Object()] = o
-	return o
+	return editPlaces{judge: judge, get: func(path string) (*unstructured.Unstructured, bool) {
+		o, found, err := l.kube.Objects.Get(ctx, path)
+		return o, found && err == nil
+	}}, err
 }
 
 // podMaker is a kind of objects that make pods.
 type podMaker struct {
 	list     string   // path of one of them, by namespace and name
 	template []string // path of its pod template
-	fixed    bool     // the API server takes no change of the template
 }
 
 // podMakers are the kinds that make pods.
 func podMakers() map[string]podMaker {
 	template := []string{"spec", "template"}
 	return map[string]podMaker{
-		"ReplicaSet":  {"/apis/apps/v1/namespaces/%s/replicasets/%s", template, false},
-		"Deployment":  {"/apis/apps/v1/namespaces/%s/deployments/%s", template, false},
-		"StatefulSet": {"/apis/apps/v1/namespaces/%s/statefulsets/%s", template, false},
-		"Job":         {"/apis/batch/v1/namespaces/%s/jobs/%s", template, true},
-		"CronJob":     {"/apis/batch/v1/namespaces/%s/cronjobs/%s", []string{"spec", "jobTemplate", "spec", "template"}, false},
+		"ReplicaSet":  {"/apis/apps/v1/namespaces/%s/replicasets/%s", template},
+		"Deployment":  {"/apis/apps/v1/namespaces/%s/deployments/%s", template},
+		"StatefulSet": {"/apis/apps/v1/namespaces/%s/statefulsets/%s", template},
+		"Job":         {"/apis/batch/v1/namespaces/%s/jobs/%s", template},
+		"CronJob":     {"/apis/batch/v1/namespaces/%s/cronjobs/%s", []string{"spec", "jobTemplate", "spec", "template"}},
 	}
 }
 
-// makerOf is what makes the object in the end, as far as it can be read.
-func (s *editedObjects) makerOf(o editedObject) editedObject {
-	for {
-		ref := metav1.GetControllerOfNoCopy(o.object)
+// makerOf is the kind and the name of what makes the pod in the end, as far as it can be read, and the path of its pod
+// template.
+func (s editPlaces) makerOf(namespace, pod string) (kind, name string, template []string) {
+	kind, name = "Pod", pod
+	o, found := s.get("/api/v1/namespaces/" + namespace + "/pods/" + pod)
+	for found {
+		ref := metav1.GetControllerOfNoCopy(o)
 		if ref == nil {
-			return o
+			break
 		}
-		kind, known := podMakers()[ref.Kind]
-		if !known {
-			return editedObject{fixed: true, object: o.object, template: o.template}
+		maker, known := podMakers()[ref.Kind]
+		if kind, name = ref.Kind, ref.Name; !known {
+			break // nobody knows where it has its template
 		}
-		maker, found := s.get(fmt.Sprintf(kind.list, o.object.GetNamespace(), ref.Name))
-		if !found {
-			return o
-		}
-		o = editedObject{object: maker, template: kind.template, fixed: kind.fixed}
+		template = maker.template
+		o, found = s.get(fmt.Sprintf(maker.list, namespace, name))
 	}
+	return kind, name, template
 }
 
-// patch is the edit written into its object, and how.
-func (s *editedObjects) patch(e whatif.Edit) (editedObject, []whatif.Step, error) {
-	o := s.find(e)
-	if o.object == nil {
-		return o, nil, fmt.Errorf("%s cannot be read", e.Object())
-	}
-	o.object = o.object.DeepCopy()
-	steps, err := e.Patch(o.object.Object, o.template...)
-	return o, steps, err
-}
-
-// accept reports whether the API server would take the edit, as far as anybody can tell who does not ask it.
-func (s *editedObjects) accept(e whatif.Edit) bool {
-	o, _, err := s.patch(e)
+// accept reports whether the API server takes the NodePool, by its CRD.
+func (s editPlaces) accept(p cluster.Pool) bool {
+	var o karpv1.NodePool
+	o.APIVersion, o.Kind, o.Name = karpv1.GroupVersion().String(), "NodePool", p.Name
+	o.Spec.Template.Labels = p.Labels
+	o.Spec.Template.Spec.Requirements = translate.ClaimRequirements(p.Requirements)
+	o.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass",
+		Name: p.Class}
+	body, err := json.Marshal(o)
 	if err != nil {
-		return true
+		return false
 	}
-	if e.Kind != "Pod" {
-		body, err := json.Marshal(o.object.Object)
-		if err != nil {
-			return false
-		}
-		v, _, err := s.judge.Judge(o.object.GetAPIVersion(), o.object.GetKind(), body)
-		return err == nil && len(v.Refused) == 0
-	}
-	spec, _, _ := unstructured.NestedMap(o.object.Object, append(slices.Clone(o.template), "spec")...)
-	var pod corev1.PodSpec
-	err = runtime.DefaultUnstructuredConverter.FromUnstructured(spec, &pod)
-	return err == nil && len(workload.SpecRefusals(pod)) == 0
+	v, _, err := s.judge.Judge(o.APIVersion, o.Kind, body)
+	return err == nil && len(v.Refused) == 0
 }
 
 // addPlaces says of each edit how it is made.
-func (s *editedObjects) addPlaces(all []whatif.Change) {
+func (s editPlaces) addPlaces(all []whatif.Change) {
 	for i := range all {
 		for j := range all[i].Edits {
 			all[i].Edits[j].Place = s.placeOf(all[i].Edits[j])
@@ -143,33 +94,27 @@ func (s *editedObjects) addPlaces(all []whatif.Change) {
 	}
 }
 
-func (s *editedObjects) placeOf(e whatif.Edit) string {
+// placeOf is the command that makes the edit, or the object and the path where one line of a command cannot, or the API
+// server takes no change.
+func (s editPlaces) placeOf(e whatif.Edit) string {
+	kind, name, template := e.Kind, e.Name, []string(nil)
 	switch e.Kind {
 	case whatif.KindSetting:
 		return fmt.Sprintf("cdk.json: context.%s = %s", e.Name, e.To)
 	case whatif.KindEC2:
 		return "AWS account: " + e.Name
+	case "Pod":
+		kind, name, template = s.makerOf(e.Namespace, e.Name)
 	}
-	o, steps, err := s.patch(e)
-	switch {
-	case o.object == nil:
-		return fmt.Sprintf("%s, %s", e.Object(), e.Field)
-	case err != nil || o.fixed && !mayChangePod(e):
-		return fmt.Sprintf("manifest of %s %s/%s: %s", o.object.GetKind(), o.object.GetNamespace(), o.object.GetName(),
-			strings.Join(append(slices.Clone(o.template), e.Field), "."))
+	fixed := kind == "Job" || kind == "Pod" && !strings.HasPrefix(e.Field, "metadata.annotations")
+	patch, ok := e.MergePatch(template...)
+	if _, known := podMakers()[kind]; !ok || fixed || e.Kind == "Pod" && kind != "Pod" && !known {
+		where := strings.Join(append(slices.Clone(template), e.Field), ".")
+		return "manifest of " + whatif.Edit{Kind: kind, Namespace: e.Namespace, Name: name}.Object() + ": " + where
 	}
-	body, err := json.Marshal(steps)
-	if err != nil {
-		return e.Field
+	place := "kubectl patch " + strings.ToLower(kind) + " " + name
+	if e.Namespace != "" {
+		place += " -n " + e.Namespace
 	}
-	place := "kubectl patch " + strings.ToLower(o.object.GetKind()) + " " + o.object.GetName()
-	if ns := o.object.GetNamespace(); ns != "" {
-		place += " -n " + ns
-	}
-	return place + " --type=json -p '" + strings.ReplaceAll(string(body), "'", `'\''`) + "'"
-}
-
-// mayChangePod reports whether the API server takes the edit of a pod that is there.
-func mayChangePod(e whatif.Edit) bool {
-	return e.Field == "spec.tolerations" || strings.HasPrefix(e.Field, "metadata.annotations")
+	return place + " --type=merge -p '" + strings.ReplaceAll(patch, "'", `'\''`) + "'"
 }

@@ -9,14 +9,17 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"joiner.sh/pkg/cli/release"
+	"joiner.sh/pkg/settings"
 )
 
 const (
@@ -101,11 +104,11 @@ func fileSum(name string) (string, error) {
 	return hex.EncodeToString(sum.Sum(nil)), nil
 }
 
-// appWords are the words that run the CDK app in the folder.
-func (r releaseFolder) appWords(settings string) []string {
+// appWords are the words that run the CDK app in the folder, with the user's own file of settings.
+func (r releaseFolder) appWords(own string) []string {
 	words := []string{"./" + appProgram, "-functions", functionsHere}
-	if settings != "" {
-		words = append(words, "-settings", settings)
+	if own != "" {
+		words = append(words, "-settings", own)
 	}
 	return words
 }
@@ -116,16 +119,22 @@ func (r releaseFolder) contextOf(cluster string) (map[string]any, error) {
 	if err != nil {
 		return nil, &inputError{fmt.Errorf("read settings: %w: take the file from the release again", err)}
 	}
-	var file struct {
-		Context map[string]any `json:"context"`
+	name := filepath.Join(r.path, cdkFile)
+	file, err := settings.DecodeFile(name, text)
+	if err != nil {
+		return nil, &inputError{err}
 	}
-	if err := json.Unmarshal(text, &file); err != nil {
-		return nil, &inputError{fmt.Errorf("read settings of %s: %w", filepath.Join(r.path, cdkFile), err)}
+	own, ok := file["context"].(map[string]any)
+	if !ok { // it may be misspelt, and the CDK would deploy without it
+		return nil, &inputError{fmt.Errorf(`read settings of %s: it has no object "context", in which settings stand: write "context": {}`, name)}
+	}
+	for _, key := range slices.Sorted(maps.Keys(file)) {
+		if _, misplaced := settings.FindSetting(key); misplaced {
+			return nil, &inputError{fmt.Errorf(`read settings of %s: %s stands beside "context": write it within`, name, key)}
+		}
 	}
 	context := map[string]any{"aws:cdk:enable-path-metadata": true}
-	for key, value := range file.Context {
-		context[key] = value
-	}
+	maps.Copy(context, own)
 	if cluster != "" {
 		context["clusterName"] = cluster
 	}
@@ -146,11 +155,11 @@ func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f rele
 	if err != nil {
 		return nil, err
 	}
-	settings, err := absoluteFile(f.settings)
+	own, err := absoluteFile(f.settings)
 	if err != nil {
 		return nil, err
 	}
-	words := r.appWords(settings)
+	words := r.appWords(own)
 	app := exec.CommandContext(ctx, filepath.Join(r.path, words[0]), words[1:]...)
 	app.Dir = r.path
 	app.Env = append(app.Environ(), "CDK_OUTDIR="+into, "CDK_CONTEXT_JSON="+string(text))

@@ -2,6 +2,8 @@ package decisionlog
 
 import (
 	"fmt"
+	"maps"
+	"slices"
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
@@ -51,6 +53,7 @@ type Record struct {
 	More          int     `json:"more,omitempty"` // entries that were cut off
 
 	Unplaced     []Reason          `json:"unplaced,omitempty"`
+	WouldHelp    []Reason          `json:"wouldHelp,omitempty"` // what would give pods a node, with these pods
 	Removals     []DisruptionStage `json:"removals,omitempty"`
 	Launches     []Launch          `json:"launches,omitempty"`
 	Skipped      []Reason          `json:"skipped,omitempty"`      // pools that took no part
@@ -121,6 +124,23 @@ func (r *Record) AddFaults(faults ...plan.Fault) {
 		}
 		r.Faults = append(r.Faults, Fault{Kind: f.Kind, Name: f.Name, Pods: len(f.Pods), Names: FirstNames(f.Pods),
 			Why: f.Why, Stack: f.Stack})
+	}
+}
+
+// AddHelp adds what would give pods a node, which is told by pod.
+func (r *Record) AddHelp(byPod map[string]string) {
+	for _, pod := range slices.Sorted(maps.Keys(byPod)) {
+		i := slices.IndexFunc(r.WouldHelp, func(x Reason) bool { return x.Why == byPod[pod] })
+		if i < 0 && len(r.WouldHelp) == MostEntries {
+			r.More++
+			continue
+		} else if i < 0 {
+			i, r.WouldHelp = len(r.WouldHelp), append(r.WouldHelp, Reason{Why: byPod[pod]})
+		}
+		x := &r.WouldHelp[i]
+		if x.Count++; len(x.Names) < MostNames {
+			x.Names = append(x.Names, pod)
+		}
 	}
 }
 

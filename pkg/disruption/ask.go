@@ -7,11 +7,12 @@ import (
 )
 
 // AskAbout decides about one node as a pass does that looks at no other, and has as much work as it takes. It returns
-// the command that the node would go by, or why it stays. Both are zero where there is no such NodeClaim.
-func AskAbout(s cluster.Snapshot, m Memory, sells binpack.Offerings, claim string) (Command, NotDisrupted) {
+// the command that the node would go by, or why it stays. Both are zero where there is no such NodeClaim. d is kept
+// from one question to the next; nil keeps nothing.
+func AskAbout(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache, claim string) (Command, NotDisrupted) {
 	var p Plan
 	m.Overruns = Overruns{}
-	st := newState(s, m, sells, nil)
+	st := newState(s, m, sells, d)
 	n := st.byClaim[claim]
 	if n == nil {
 		return Command{}, NotDisrupted{}

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -26,8 +27,27 @@ type Edit struct {
 	Place string `json:"place,omitempty"`
 
 	order int                       // in which edits of one change are made
-	ops   []op                      // that write it into the object
+	at    path                      // of what a merge patch sets; nil where none does
+	value any                       // that it sets, nil for nothing
 	make  func(s *cluster.Snapshot) // makes it in a snapshot whose lists may be changed
+}
+
+// target is an object that is edited.
+type target struct{ kind, namespace, name string }
+
+// edit is an edit without make. A merge patch sets the value to, or what it is as: nil where none does.
+func (o target) edit(at path, from, to string, as ...any) Edit {
+	e := Edit{Kind: o.kind, Namespace: o.namespace, Name: o.name, Field: at.String(), From: from, To: to, at: at,
+		value: to}
+	switch {
+	case len(as) > 0 && as[0] == nil:
+		e.at = nil
+	case len(as) > 0:
+		e.value = as[0]
+	case to == "":
+		e.value = nil
+	}
+	return e
 }
 
 // Object names what is edited, as kubectl would.
@@ -96,23 +116,33 @@ type Answer struct {
 	Work      int `json:"work"`
 }
 
-// Apply is the snapshot with the change made. The snapshot given is not changed.
+// Apply is the snapshot with the change made: of one list the last elements first. The snapshot given is not changed.
 func (c Change) Apply(s cluster.Snapshot) cluster.Snapshot {
-	s = withOwnLists(s)
-	s.Pods = slices.Clone(s.Pods)
-	makeAll(&s, c.Edits)
-	return s
-}
-
-// makeAll makes the edits in a snapshot whose lists may be changed: of one list the last elements first.
-func makeAll(s *cluster.Snapshot, edits []Edit) {
-	for _, e := range slices.SortedStableFunc(slices.Values(edits), func(a, b Edit) int { return a.order - b.order }) {
-		e.make(s)
+	s.Pods, s.Nodes, s.Pools = slices.Clone(s.Pods), slices.Clone(s.Nodes), slices.Clone(s.Pools)
+	s.Budgets, s.Classes = slices.Clone(s.Budgets), slices.Clone(s.Classes)
+	inOrder := func(a, b Edit) int { return a.order - b.order }
+	for _, e := range slices.SortedStableFunc(slices.Values(c.Edits), inOrder) {
+		e.make(&s)
 	}
+	return s
 }
 
-// withOwnLists is the snapshot with lists that may be changed, but for its pods.
-func withOwnLists(s cluster.Snapshot) cluster.Snapshot {
-	s.Pools, s.Budgets, s.Nodes = slices.Clone(s.Pools), slices.Clone(s.Budgets), slices.Clone(s.Nodes)
-	return s
+// without is the list without its element i.
+func without[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
+
+// with is the list with another element i.
+func with[T any](list []T, i int, v T) []T {
+	list = slices.Clone(list)
+	list[i] = v
+	return list
+}
+
+// withKey is the map with another value for the key, or without it where that is empty.
+func withKey(m map[string]string, key, value string) map[string]string {
+	out := map[string]string{}
+	maps.Copy(out, m)
+	if out[key] = value; value == "" {
+		delete(out, key)
+	}
+	return out
 }

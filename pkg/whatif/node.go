@@ -2,7 +2,6 @@ package whatif
 
 import (
 	"fmt"
-	"slices"
 
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
@@ -13,13 +12,11 @@ import (
 
 // ForNode finds what would let the node of the NodeClaim go. Nothing is asked where it goes as it is.
 func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, claim string, most Limits) Answer {
-	h, ok := nodeOf(s, claim)
-	if !ok {
+	if _, ok := nodeOf(s, claim); !ok || most.Work < 0 {
 		return Answer{}
 	}
-	s.Pods = slices.Clone(s.Pods)
-	w := newWorld(s, podsOn(s, h.Name())...)
-	q := newQuestion(w, most, func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, claim) })
+	d := &disruption.Cache{}
+	q := newQuestion(s, most, func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, d, claim) })
 	if _, ok := q.answer(s); ok {
 		return Answer{}
 	}
@@ -61,44 +58,30 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 }
 
 // goes is what becomes of the node, if disruption may take it.
-func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, claim string) (Outcome, bool) {
+func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *disruption.Cache, claim string) (
+	out Outcome, ok bool) {
 	for _, r := range staticcapacity.SurplusNodes(s) {
 		if r.Claim == claim {
 			return Outcome{Brings: "its NodePool has one node less"}, true
 		}
 	}
-	c, _ := disruption.AskAbout(s, m, sells, claim)
+	c, _ := disruption.AskAbout(s, m, sells, d, claim)
 	if len(c.Claims) == 0 {
-		return Outcome{}, false
+		return out, false
 	}
-	out := Outcome{Brings: "it goes without replacement", AddsUSD: -c.SavesUSD}
+	out.Brings, out.AddsUSD = "it goes without replacement", -c.SavesUSD
 	for i, l := range c.Launches {
-		if i > 0 {
-			out.Brings += ", " + l.Choice.Offer.String()
-			continue
+		if out.Brings += ", " + l.Choice.Offer.String(); i == 0 {
+			out.Brings, out.landing = "it goes for "+l.Choice.Offer.String(), landingOf(s, sells, l)
 		}
-		out.Brings = "it goes for " + l.Choice.Offer.String()
-		out.landing = landing{launch: &c.Launches[0]}
 	}
 	out.Brings += fmt.Sprintf(", which saves %.2f USD a month", c.SavesUSD*instancetypes.HoursPerMonth)
 	return out, true
 }
 
 // podsOn are the pods on the node, those together that the same object makes.
-func podsOn(s cluster.Snapshot, node string) (out []pods) {
-	by := map[string]int{}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.NodeName != node || !p.Active() || p.Owner == cluster.OwnerDaemonSet || p.Owner == cluster.OwnerNode {
-			continue
-		}
-		j, known := by[p.Controller]
-		if !known || p.Controller == "" || p.Namespace != out[j].Namespace || p.DoNotDisrupt != out[j].DoNotDisrupt {
-			j = len(out)
-			out = append(out, pods{Pod: *p, names: map[string]bool{}})
-			by[p.Controller] = j
-		}
-		out[j].names[p.Name] = true
-	}
-	return out
+func podsOn(s cluster.Snapshot, node string) []pods {
+	return podsAlike(s, func(p *cluster.Pod) bool {
+		return p.NodeName == node && p.Active() && p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode
+	})
 }

@@ -1,10 +1,9 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
-	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
@@ -18,69 +17,62 @@ const atDisruption = "spec.disruption"
 // protectionFamilies are edits of what keeps the node from disruption whatever it would save: the first of a node's
 // families, since most nodes that stay do so for one of them.
 func protectionFamilies(s cluster.Snapshot, h cluster.StateNode, on []pods) (out []family) {
+	at := pathOf(atAnnotations, v1.AnnotationDoNotDisrupt)
 	for i, n := range s.Nodes {
-		if n.Name == h.Name() && n.Annotations[v1.AnnotationDoNotDisrupt] != "" {
-			was := n.Annotations[v1.AnnotationDoNotDisrupt]
-			out = append(out, single("", Edit{Kind: "Node", Name: n.Name,
-				Field: atAnnotations + "." + v1.AnnotationDoNotDisrupt, From: was,
-				ops: []op{removeAt(atAnnotations, v1.AnnotationDoNotDisrupt)},
-				make: func(s *cluster.Snapshot) {
-					s.Nodes[i].Annotations = maps.Clone(s.Nodes[i].Annotations)
-					delete(s.Nodes[i].Annotations, v1.AnnotationDoNotDisrupt)
-				}}))
+		if was := n.Annotations[v1.AnnotationDoNotDisrupt]; n.Name == h.Name() && was != "" {
+			e := target{"Node", "", n.Name}.edit(at, was, "")
+			e.make = func(s *cluster.Snapshot) {
+				s.Nodes[i].Annotations = withKey(s.Nodes[i].Annotations, v1.AnnotationDoNotDisrupt, "")
+			}
+			out = append(out, single("", e))
 		}
 	}
 	for _, p := range on {
 		if p.DoNotDisrupt != "" {
-			out = append(out, single("", p.edit(atAnnotations+"."+v1.AnnotationDoNotDisrupt, p.DoNotDisrupt, "",
-				func(p *cluster.Pod) { p.DoNotDisrupt = "" }, removeAt(atAnnotations, v1.AnnotationDoNotDisrupt))))
+			out = append(out, single("", p.edit(at, p.DoNotDisrupt, "", func(p *cluster.Pod) { p.DoNotDisrupt = "" })))
 		}
 	}
 	for i, b := range s.Budgets {
-		if count := selected(b, on); count > 0 {
-			out = append(out, family{count: count, at: func(n int) Edit { return allowMore(b, i, n+1) }})
-		}
+		was := int64(b.DisruptionsAllowed)
+		out = append(out, inSteps("", was, 1, selected(b, on), func(to int64) Edit {
+			e := target{"PodDisruptionBudget", b.Namespace, b.Name}.edit(pathOf("allowed disruptions"), fmt.Sprint(was),
+				fmt.Sprint(to), nil)
+			e.make = func(s *cluster.Snapshot) {
+				s.Budgets[i].DisruptionsAllowed, s.Budgets[i].FullyBlocking = int32(to), false
+			}
+			return e
+		}))
 	}
 	return out
 }
 
 // selected is how many of the pods the budget is about.
-func selected(b cluster.Budget, on []pods) (n int) {
+func selected(b cluster.Budget, on []pods) (n int64) {
 	for _, p := range on {
 		if p.Namespace == b.Namespace && b.Selector.Matches(p.Labels) {
-			n += len(p.names)
+			n += int64(len(p.names))
 		}
 	}
 	return n
 }
 
-// allowMore lets budget i allow more disruptions.
-func allowMore(b cluster.Budget, i, more int) Edit {
-	to := b.DisruptionsAllowed + int32(more)
-	return Edit{Kind: "PodDisruptionBudget", Namespace: b.Namespace, Name: b.Name, Field: "allowed disruptions",
-		From: fmt.Sprint(b.DisruptionsAllowed), To: fmt.Sprint(to),
-		ops: []op{{do: allowDisruptions, value: int64(more)}},
-		make: func(s *cluster.Snapshot) {
-			s.Budgets[i].DisruptionsAllowed, s.Budgets[i].FullyBlocking = to, false
-		}}
-}
-
 // disruptionEdit changes what the pool says about disruption.
-func (p pool) disruptionEdit(field, from, to string, change func(*cluster.Disruption), ops ...op) Edit {
-	return p.edit(field, from, to, func(p *cluster.Pool) { change(&p.Disruption) }, ops...)
+func (p pool) disruptionEdit(at path, from, to string, change func(*cluster.Disruption)) Edit {
+	return p.edit(at, from, to, func(p *cluster.Pool) { change(&p.Disruption) })
 }
 
 // disruptionFamilies are all edits of what the pool says about disruption.
 func (p pool) disruptionFamilies() (out []family) {
 	d := p.Disruption
-	at := func(field string) string { return atDisruption + "." + field }
+	one := func(at path, from, to string, change func(*cluster.Disruption)) {
+		out = append(out, single(p.Name, p.disruptionEdit(at, from, to, change)))
+	}
 	if all := string(v1.ConsolidationWhenEmptyOrUnderutilized); d.Policy != all {
-		out = append(out, single(p.Name, p.disruptionEdit(at("consolidationPolicy"), d.Policy, all,
-			func(d *cluster.Disruption) { d.Policy = all }, replaceAt(all, at("consolidationPolicy")))))
+		one(pathOf(atDisruption, "consolidationPolicy"), d.Policy, all, func(d *cluster.Disruption) { d.Policy = all })
 	}
 	if d.Never {
-		out = append(out, single(p.Name, p.disruptionEdit(at("consolidateAfter"), "Never", "0s",
-			func(d *cluster.Disruption) { d.Never, d.After = false, 0 }, replaceAt("0s", at("consolidateAfter")))))
+		one(pathOf(atDisruption, "consolidateAfter"), "Never", "0s",
+			func(d *cluster.Disruption) { d.Never, d.After = false, 0 })
 	} else {
 		out = append(out, p.afterFamily())
 	}
@@ -88,25 +80,22 @@ func (p pool) disruptionFamilies() (out []family) {
 		out = append(out, p.budgetFamilies(i, b)...)
 	}
 	if d.ReportOnly && d.Message == "" {
-		out = append(out, single(p.Name, p.disruptionEdit(atAnnotations+"."+v1.AnnotationDisruption, "report", "act",
-			func(d *cluster.Disruption) { d.ReportOnly = false },
-			replaceAt("act", atAnnotations, v1.AnnotationDisruption))))
+		one(pathOf(atAnnotations, v1.AnnotationDisruption), "report", "act",
+			func(d *cluster.Disruption) { d.ReportOnly = false })
 	}
 	out = append(out, p.lowered(v1.AnnotationMinSavingsUSD, d.SavesUSD, 1000,
 		func(d *cluster.Disruption, n float64) { d.SavesUSD = n }),
 		p.lowered(v1.AnnotationMinSavingsPercent, d.SavesPercent, 10,
 			func(d *cluster.Disruption, n float64) { d.SavesPercent = n }))
 	if yes := true; d.SpotToSpot == nil || !*d.SpotToSpot {
-		out = append(out, single(p.Name, p.disruptionEdit(atAnnotations+"."+v1.AnnotationSpotToSpot, "", "true",
-			func(d *cluster.Disruption) { d.SpotToSpot = &yes },
-			replaceAt("true", atAnnotations, v1.AnnotationSpotToSpot))))
+		one(pathOf(atAnnotations, v1.AnnotationSpotToSpot), "", "true",
+			func(d *cluster.Disruption) { d.SpotToSpot = &yes })
 	}
 	if p.Static {
-		out = append(out, family{pool: p.Name, count: int(p.Replicas), at: func(i int) Edit {
-			to := p.Replicas - int64(i) - 1
-			return p.edit("spec.replicas", fmt.Sprint(p.Replicas), fmt.Sprint(to),
-				func(p *cluster.Pool) { p.Replicas = to }, replaceAt(to, "spec.replicas"))
-		}})
+		out = append(out, inSteps(p.Name, p.Replicas, -1, p.Replicas, func(to int64) Edit {
+			return p.edit(pathOf("spec.replicas"), fmt.Sprint(p.Replicas), fmt.Sprint(to),
+				func(p *cluster.Pool) { p.Replicas = to }, to)
+		}))
 	}
 	return out
 }
@@ -117,51 +106,50 @@ func (p pool) afterFamily() family {
 	if was < 10*time.Minute {
 		step = time.Second
 	}
-	count := int((was + step - 1) / step)
-	return family{pool: p.Name, count: count, at: func(i int) Edit {
-		to := time.Duration(count-1-i) * step
-		return p.disruptionEdit(atDisruption+".consolidateAfter", was.String(), to.String(),
-			func(d *cluster.Disruption) { d.After = to }, replaceAt(to.String(), atDisruption+".consolidateAfter"))
-	}}
+	count := int64((was + step - 1) / step)
+	return inSteps(p.Name, count, -1, count, func(n int64) Edit {
+		to := time.Duration(n) * step
+		return p.disruptionEdit(pathOf(atDisruption, "consolidateAfter"), was.String(), to.String(),
+			func(d *cluster.Disruption) { d.After = to })
+	})
 }
 
 // lowered is a threshold of an annotation that is lowered, in so many steps for one.
-func (p pool) lowered(key string, was, steps float64, set func(*cluster.Disruption, float64)) family {
-	count := int(was*steps + 0.999)
-	return family{pool: p.Name, count: count, at: func(i int) Edit {
-		to := float64(count-1-i) / steps
-		text := strconv.FormatFloat(to, 'f', -1, 64)
-		return p.disruptionEdit(atAnnotations+"."+key, strconv.FormatFloat(was, 'f', -1, 64), text,
-			func(d *cluster.Disruption) { set(d, to) }, replaceAt(text, atAnnotations, key))
-	}}
+func (p pool) lowered(key string, was, parts float64, set func(*cluster.Disruption, float64)) family {
+	count := int64(was*parts + 0.999)
+	return inSteps(p.Name, count, -1, count, func(n int64) Edit {
+		to := float64(n) / parts
+		return p.disruptionEdit(pathOf(atAnnotations, key), formatDecimal(was), formatDecimal(to),
+			func(d *cluster.Disruption) { set(d, to) })
+	})
 }
 
-// mostNodes is how far the nodes of a budget are raised before it is removed.
+// mostNodes is how far the nodes of a budget are raised.
 const mostNodes = 100
 
-// budgetFamilies raise the nodes of a budget, or remove it.
+// budgetFamilies raise the nodes of a budget, or shorten its hours.
 func (p pool) budgetFamilies(i int, b cluster.NodeBudget) []family {
-	field := fmt.Sprintf("%s.budgets[%d]", atDisruption, i)
+	edit := func(field, from, to string, change func(*cluster.NodeBudget)) Edit {
+		at := pathOf(atDisruption, "budgets", elementAt(i), field)
+		return p.disruptionEdit(at, from, to, func(d *cluster.Disruption) {
+			d.Budgets = slices.Clone(d.Budgets)
+			change(&d.Budgets[i])
+		})
+	}
 	number, percent := strings.CutSuffix(b.Nodes, "%")
 	was, _ := wholeNumber(number)
-	out := []family{{pool: p.Name, count: mostNodes, at: func(n int) Edit {
-		to := strconv.FormatInt(was+int64(n)+1, 10)
+	out := []family{inSteps(p.Name, was, 1, mostNodes, func(n int64) Edit {
+		to := fmt.Sprint(n)
 		if percent {
-			to = strconv.FormatInt(min(100, was+int64(n)+1), 10) + "%"
+			to = fmt.Sprintf("%d%%", min(100, n))
 		}
-		return p.disruptionEdit(field+".nodes", b.Nodes, to, func(d *cluster.Disruption) {
-			d.Budgets = slices.Clone(d.Budgets)
-			d.Budgets[i].Nodes = to
-		}, replaceAt(to, atDisruption, "budgets", fmt.Sprint(i), "nodes"))
-	}}}
-	if b.Schedule != "" {
-		out = append(out, family{pool: p.Name, count: int(b.Duration / time.Minute), at: func(n int) Edit {
-			to := b.Duration - time.Duration(n+1)*time.Minute
-			return p.disruptionEdit(field+".duration", b.Duration.String(), to.String(), func(d *cluster.Disruption) {
-				d.Budgets = slices.Clone(d.Budgets)
-				d.Budgets[i].Duration = to
-			}, replaceAt(to.String(), atDisruption, "budgets", fmt.Sprint(i), "duration"))
-		}})
+		return edit("nodes", b.Nodes, to, func(b *cluster.NodeBudget) { b.Nodes = to })
+	})}
+	if minutes := int64(b.Duration / time.Minute); b.Schedule != "" {
+		out = append(out, inSteps(p.Name, minutes, -1, minutes-1, func(n int64) Edit {
+			to := time.Duration(n) * time.Minute
+			return edit("duration", b.Duration.String(), to.String(), func(b *cluster.NodeBudget) { b.Duration = to })
+		}))
 	}
 	return out
 }
@@ -169,10 +157,10 @@ func (p pool) budgetFamilies(i int, b cluster.NodeBudget) []family {
 // paybackFamily has moves pay within a longer time.
 func paybackFamily(r cluster.Settings) family {
 	const mostHours = 24
-	was := max(1, int64(r.ConsolidationPayback/time.Hour))
-	return family{count: int(mostHours - was), at: func(i int) Edit {
-		to := time.Duration(was+int64(i)+1) * time.Hour
-		return setting("consolidationPayback", (time.Duration(was) * time.Hour).String(), to.String(),
+	was := cmp.Or(r.ConsolidationPayback, time.Hour)
+	return inSteps("", int64(was/time.Hour), 1, mostHours-int64(was/time.Hour), func(n int64) Edit {
+		to := time.Duration(n) * time.Hour
+		return setting("consolidationPayback", was.String(), to.String(),
 			func(r *cluster.Settings) { r.ConsolidationPayback = to })
-	}}
+	})
 }

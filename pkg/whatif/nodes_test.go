@@ -67,7 +67,7 @@ func TestWhatNodesNeed(t *testing.T) {
 		w := stuckWorld(t, seed)
 		for _, c := range w.Snapshot.Claims {
 			stays := func(s cluster.Snapshot) bool {
-				got, _ := disruption.AskAbout(s, disruption.Memory{}, w.Market, c.Name)
+				got, _ := disruption.AskAbout(s, disruption.Memory{}, w.Market, nil, c.Name)
 				return len(got.Claims) == 0
 			}
 			if !stays(w.Snapshot) || asked == worldNodes.N() {

@@ -1,11 +1,11 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
@@ -18,35 +18,38 @@ type Limits struct {
 	// Work is how much of it may be done: a question is 400, three more for each node and four for each pod that waits.
 	// 0 is for DefaultWork, and less than that for none.
 	Work int
-	// Accept reports whether the API server would take an edit; nil for one that takes all.
-	Accept func(e Edit) bool
+	// Accept reports whether the API server would take the NodePool of an edit; nil for one that takes all.
+	Accept func(p cluster.Pool) bool
 }
 
-// DefaultWork is about a second of one core: in a cluster of 500 nodes twenty questions, which is each edit of a usual
+// DefaultWork is about a second of one core: in a cluster of 500 nodes thirty questions, which is each edit of a usual
 // pod alone, and in a small one as many as pairs take.
-const DefaultWork = 40_000
+const DefaultWork = 60_000
 
-// ForPod finds what would give the pod namespace/name a node. Nothing is asked where it has one, or gets one as it is.
+// ForPod finds what would give the pod namespace/name a node, which a pass leaves without. Nothing is asked where it
+// has one, or gets one as it is.
 func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits) Answer {
 	i := slices.IndexFunc(s.Pods, func(p cluster.Pod) bool { return p.Key() == key && !p.Virtual })
-	if i < 0 || s.Pods[i].NodeName != "" || !s.Pods[i].Unscheduled || !s.Pods[i].Active() {
+	if i < 0 || s.Pods[i].NodeName != "" || !s.Pods[i].Unscheduled || !s.Pods[i].Active() || most.Work < 0 {
 		return Answer{}
 	}
-	s.Rules.PackingIterations = cluster.NoIterations // who finds a place is asked, and about what it costs
-	s.Pods = slices.Clone(s.Pods)
-	w := placing{s: s, sells: sells, key: key}
-	w.before = w.plan(s)
+	w := newPlacing(s, sells, key)
 	if _, placed := w.answer(s); placed {
 		return Answer{}
 	}
-	group := waitingAlike(s.Pods, i)
-	q := newQuestion(newWorld(s, group), most, w.answer)
-	if len(group.Affinity) == 0 { // else it may wait for others
-		few := s
-		few.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
-			func(p cluster.Pod) bool { return p.NodeName == "" && !group.has(&p) })
+	group, quick := waitingAlike(s, i), s
+	quick.Rules.PackingIterations = cluster.NoIterations
+	q := newQuestion(s, most, w.answer)
+	if _, placed := w.answer(quick); !placed { // else only a pass that searches gives the place to others
+		q.in, q.sure = []cluster.Snapshot{quick}, q.in
+	}
+	if len(group.Affinity) == 0 && q.sure != nil { // else it may wait for others
+		few := quick
+		few.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool {
+			return p.NodeName == "" && p.Key() != key && (len(group.Spread) == 0 || !group.has(&p))
+		})
 		if _, placed := w.answer(few); !placed && len(few.Pods) < len(s.Pods) {
-			q.few = newWorld(few, group)
+			q.in = []cluster.Snapshot{few, quick}
 		}
 	}
 	return q.search(podFamilies(s, group))
@@ -60,18 +63,30 @@ func podFamilies(s cluster.Snapshot, group pods) []family {
 			all = append(all, pool{p, i}.families(group.Pod)...)
 		}
 	}
-	all = append(all, settingFamilies(s.Rules)...)
-	return append(all, refusalFamilies(s)...)
+	return slices.Concat(all, settingFamilies(s.Rules), refusalFamilies(s), classFamilies(s))
 }
 
 // waitingAlike are the pods that wait and that the same object makes as pod i.
-func waitingAlike(all []cluster.Pod, i int) pods {
-	out := pods{Pod: all[i], names: map[string]bool{all[i].Name: true}}
-	for j := range all {
-		p := &all[j]
-		if p.NodeName == "" && p.Controller != "" && p.Controller == all[i].Controller && !p.Virtual {
-			out.names[p.Name] = true
+func waitingAlike(s cluster.Snapshot, i int) pods {
+	all := podsAlike(s, func(p *cluster.Pod) bool { return p.NodeName == "" && !p.Virtual })
+	out := all[slices.IndexFunc(all, func(x pods) bool { return x.has(&s.Pods[i]) })]
+	out.Pod = s.Pods[i]
+	return out
+}
+
+// podsAlike are the pods that are taken, those together that the same object makes.
+func podsAlike(s cluster.Snapshot, take func(p *cluster.Pod) bool) (out []pods) {
+	by := map[string]int{}
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		if !take(p) {
+			continue
 		}
+		id := fmt.Sprint(p.Namespace, " ", cmp.Or(p.Controller, p.Name), " ", p.DoNotDisrupt)
+		if _, known := by[id]; !known {
+			by[id], out = len(out), append(out, pods{Pod: *p, names: map[string]bool{}})
+		}
+		out[by[id]].names[p.Name] = true
 	}
 	return out
 }
@@ -81,46 +96,64 @@ type placing struct {
 	s      cluster.Snapshot
 	sells  binpack.Offerings
 	key    string
-	before plan.Plan
+	hosts  []cluster.StateNode
+	stock  *binpack.WhatIf
+	before map[int]plan.Plan // without edits, by the iterations of the packer
 }
 
-// market is what classes may launch in the snapshot.
-func (w *placing) market(s cluster.Snapshot) binpack.Offerings {
-	if len(s.SoldOut) != len(w.s.SoldOut) {
-		return binpack.ResolveOfferings(s)
-	}
-	return w.sells
+func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placing {
+	return &placing{s: s, sells: sells, key: key, hosts: s.StateNodes(), stock: binpack.NewWhatIfEdited(s, sells),
+		before: map[int]plan.Plan{}}
 }
 
-// plan is what a pass would do.
+// plan is what a pass would do. Where an edit lets EC2 sell more, what is sold is found anew.
 func (w *placing) plan(s cluster.Snapshot) plan.Plan {
-	return ceiling.LimitPlan(s, binpack.PodsFrom(s, w.market(s)))
+	anew := len(s.SoldOut) != len(w.s.SoldOut)
+	for i, c := range s.Classes {
+		anew = anew || len(c.ZoneIDs) != len(w.s.Classes[i].ZoneIDs)
+	}
+	if anew {
+		return ceiling.LimitPlan(s, binpack.Pods(s))
+	}
+	return ceiling.LimitPlan(s, w.stock.PlanEdited(s))
 }
 
 // answer is where the pod comes to in the snapshot.
 func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 	p := w.plan(s)
-	for i, l := range p.Launches {
+	lost := map[string]bool{}
+	for _, u := range p.Unplaced {
+		lost[u.Pod] = true
+	}
+	for _, l := range p.Launches {
 		if slices.Contains(l.Pods, w.key) {
-			pool, _ := s.PoolOf(l.Pool)
-			t, _ := overlays.FindType(overlays.ByPool(s, w.market(s)))(pool, l.Choice.Type)
 			out.Brings = fmt.Sprintf("a new %s of NodePool %s at %.4f USD/h", l.Choice.Offer, l.Pool, l.Choice.Price)
-			out.landing, placed = landing{launch: &p.Launches[i], is: t}, true
+			out.landing, placed = landingOf(s, w.sells, l), true
+		}
+		for _, pod := range l.Pods {
+			lost[pod] = l.Waits != ""
 		}
 	}
 	for _, e := range p.Existing {
 		if e.Pod == w.key {
 			out.Brings, placed = "room on node "+e.Node, true
-			out.landing = landing{labels: labelsOf(s, e.Node)}
+			i := slices.IndexFunc(w.hosts, func(h cluster.StateNode) bool { return h.Name() == e.Node })
+			out.landing = func(label string) string { return w.hosts[i].Labels()[label] }
 		}
 	}
 	if !placed {
 		return out, false
 	}
-	out.AddsUSD = p.TotalPrice() - w.before.TotalPrice()
-	without := unplacedPods(p)
-	for _, u := range w.before.Unplaced {
-		if u.Pod != w.key && !without[u.Pod] {
+	before, known := w.before[s.Rules.PackingIterations]
+	if !known {
+		unedited := w.s
+		unedited.Rules.PackingIterations = s.Rules.PackingIterations
+		before = w.plan(unedited)
+		w.before[s.Rules.PackingIterations] = before
+	}
+	out.AddsUSD = p.TotalPrice() - before.TotalPrice()
+	for _, u := range before.Unplaced {
+		if u.Pod != w.key && !lost[u.Pod] {
 			out.Others = append(out.Others, u.Pod)
 		}
 	}
@@ -128,55 +161,24 @@ func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 	return out, true
 }
 
-func unplacedPods(p plan.Plan) map[string]bool {
-	out := map[string]bool{}
-	for _, u := range p.Unplaced {
-		out[u.Pod] = true
-	}
-	for _, l := range p.Launches {
-		for _, pod := range l.Pods {
-			out[pod] = l.Waits != ""
-		}
-	}
-	return out
-}
+// landing tells labels of the node that a pod comes to, empty where it has none or nobody can tell.
+type landing func(label string) string
 
-// labelsOf are the labels of a node, or of a NodeClaim while it has none.
-func labelsOf(s cluster.Snapshot, name string) map[string]string {
-	for _, h := range s.StateNodes() {
-		if h.Name() == name {
-			return h.Labels()
-		}
-	}
-	return nil
-}
-
-// landing is where a pod comes to.
-type landing struct {
-	launch *plan.Launch
-	is     instancetypes.Type // of the launch
-	labels map[string]string  // of a node that exists
-}
-
-// label is the value of a label there, empty where there is none or nobody can tell.
-func (l landing) label(key string) string {
-	if l.launch == nil {
-		return l.labels[key]
-	}
-	if v, own := l.launch.Choice.Label(key); own {
-		return v
-	}
-	if v := l.launch.Labels[key]; v != "" {
-		return v
-	}
-	if key == instancetypes.LabelType {
-		return l.launch.Choice.Type
-	}
-	for _, set := range []requirements.Set{l.is.Requirements, l.launch.Requirements} {
-		r, _ := set.Get(key)
-		if v, one := r.Single(); one {
+// landingOf is a new node.
+func landingOf(s cluster.Snapshot, sells binpack.Offerings, l plan.Launch) landing {
+	pool, _ := s.PoolOf(l.Pool)
+	t, _ := overlays.FindType(overlays.ByPool(s, sells))(pool, l.Choice.Type)
+	known := []requirements.Set{requirements.FromLabels(l.Labels), t.Requirements, l.Requirements}
+	return func(label string) string {
+		if v, own := l.Choice.Label(label); own {
 			return v
 		}
+		for _, set := range known {
+			r, _ := set.Get(label)
+			if v, one := r.Single(); one {
+				return v
+			}
+		}
+		return ""
 	}
-	return ""
 }

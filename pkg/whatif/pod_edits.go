@@ -20,14 +20,8 @@ const (
 	atSpread       = "spec.topologySpreadConstraints"
 )
 
-// Bounds of the edits of a pod.
-const (
-	// largestCut is the part of a request that may be cut: what asks for twice as much as there is is not a little too
-	// large.
-	largestCut = 2
-	// mostSkew is how far maxSkew is raised before the constraint is dropped.
-	mostSkew = 8
-)
+// mostSkew is how far maxSkew is raised before the constraint is dropped.
+const mostSkew = 8
 
 // pods are those that one object makes.
 type pods struct {
@@ -40,28 +34,26 @@ func (p pods) has(x *cluster.Pod) bool {
 }
 
 // edit is a change of what makes the pods.
-func (p pods) edit(field, from, to string, change func(*cluster.Pod), ops ...op) Edit {
-	return Edit{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, Field: field, From: from, To: to, ops: ops,
-		make: func(s *cluster.Snapshot) {
-			for i := range s.Pods {
-				if p.has(&s.Pods[i]) {
-					change(&s.Pods[i])
-				}
+func (p pods) edit(at path, from, to string, change func(*cluster.Pod), as ...any) Edit {
+	e := target{"Pod", p.Namespace, p.Name}.edit(at, from, to, as...)
+	e.make = func(s *cluster.Snapshot) {
+		for i := range s.Pods {
+			if p.has(&s.Pods[i]) {
+				change(&s.Pods[i])
 			}
-		}}
+		}
+	}
+	return e
 }
 
 // families are all edits of the pods.
-func (p pods) families(s cluster.Snapshot) (out []family) {
-	out = append(out, p.selectorFamilies()...)
-	out = append(out, p.nodeAffinityFamilies()...)
-	out = append(out, p.tolerationFamilies(s)...)
-	out = append(out, p.requestFamilies()...)
-	out = append(out, p.spreadFamilies()...)
-	out = append(out, p.termFamilies()...)
+func (p pods) families(s cluster.Snapshot) []family {
+	out := slices.Concat(p.selectorFamilies(), p.nodeAffinityFamilies(), p.tolerationFamilies(s), p.requestFamilies(),
+		p.spreadFamilies(), p.termFamilies())
 	for i, port := range slices.Backward(p.HostPorts) {
-		out = append(out, single("", p.edit(fmt.Sprintf("spec.containers[*].ports[hostPort=%d]", port.Port), port.Protocol, "",
-			func(p *cluster.Pod) { p.HostPorts = without(p.HostPorts, i) })))
+		at := pathOf("spec.containers[*].ports", fmt.Sprintf("[hostPort=%d]", port.Port))
+		out = append(out, single("", p.edit(at, port.Protocol, "",
+			func(p *cluster.Pod) { p.HostPorts = without(p.HostPorts, i) }, nil)))
 	}
 	if len(p.VolumeZones) > 0 {
 		out = append(out, p.volumeFamily())
@@ -69,82 +61,59 @@ func (p pods) families(s cluster.Snapshot) (out []family) {
 	return out
 }
 
-// without is the list without its element i.
-func without[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
-
-// with is the list with another element i.
-func with[T any](list []T, i int, v T) []T {
-	list = slices.Clone(list)
-	list[i] = v
-	return list
-}
-
 func (p pods) selectorFamilies() (out []family) {
 	for _, key := range slices.Sorted(maps.Keys(p.NodeSelector)) {
-		was := p.NodeSelector[key]
-		set := func(value string) func(*cluster.Pod) {
-			return func(p *cluster.Pod) {
-				p.NodeSelector = maps.Clone(p.NodeSelector)
-				if p.NodeSelector[key] = value; value == "" {
-					delete(p.NodeSelector, key)
-				}
-			}
+		to := func(v string) Edit {
+			return p.edit(pathOf(atSelector, key), p.NodeSelector[key], v,
+				func(p *cluster.Pod) { p.NodeSelector = withKey(p.NodeSelector, key, v) })
 		}
-		f := single("", p.edit(atSelector+"."+key, was, "", set(""), removeAt(atSelector, key)))
-		f.narrow = func(l landing) (out []Edit) {
-			if v := l.label(key); v != "" {
-				out = append(out, p.edit(atSelector+"."+key, was, v, set(v), replaceAt(v, atSelector, key)))
-			}
-			return out
-		}
+		f := single("", to(""))
+		f.narrow = func(l landing) (Edit, bool) { return to(l(key)), l(key) != "" }
 		out = append(out, f)
 	}
 	return out
 }
 
-// nodeAffinityFamilies widen one requirement of one term; where a term has no other, all terms are dropped: one without
-// requirements selects no node.
+// nodeAffinityFamilies widen one requirement of one term, and drop all terms. A requirement without others in its term
+// is not dropped, for a term without requirements selects no node.
 func (p pods) nodeAffinityFamilies() (out []family) {
-	whole := false
 	for i, term := range slices.Backward(p.NodeAffinity) {
-		if len(term) < 2 {
-			whole = true
-		}
 		for j, r := range slices.Backward(term) {
-			field := fmt.Sprintf("%s.nodeSelectorTerms[%d].matchExpressions[key=%s]", atNodeAffinity, i, r.Key)
+			at := pathOf(atNodeAffinity, "nodeSelectorTerms", elementAt(i), "matchExpressions", "[key="+r.Key+"]")
 			edit := func(to string, change func([]requirements.Requirement) []requirements.Requirement) Edit {
-				return p.edit(field, r.String(), to, func(p *cluster.Pod) {
+				return p.edit(at, r.String(), to, func(p *cluster.Pod) {
 					p.NodeAffinity = with(p.NodeAffinity, i, change(p.NodeAffinity[i]))
-				})
+				}, nil)
 			}
-			widen := func(l landing) (out []Edit) {
-				if x, ok := widened(r, l.label(r.Key)); ok {
-					out = append(out, edit(x.String(), func(t []requirements.Requirement) []requirements.Requirement {
-						return with(t, j, x)
-					}))
-				}
-				return out
+			to := func(x requirements.Requirement) Edit {
+				return edit(x.String(),
+					func(t []requirements.Requirement) []requirements.Requirement { return with(t, j, x) })
 			}
-			f := single("", edit("", func(t []requirements.Requirement) []requirements.Requirement {
-				return without(t, j)
-			}))
-			if all := requirements.Any(r.Key); len(term) < 2 {
-				f = single("", edit(all.String(), func(t []requirements.Requirement) []requirements.Requirement {
-					return with(t, j, all)
-				}))
+			all := to(requirements.Any(r.Key))
+			if len(term) > 1 {
+				all = edit("", func(t []requirements.Requirement) []requirements.Requirement { return without(t, j) })
 			}
-			f.narrow = widen
-			out = append(out, f)
+			out = append(out, widening("", r, all, to))
 		}
 	}
-	if whole || len(p.NodeAffinity) > 1 {
-		out = append(out, single("", p.edit(atNodeAffinity, fmt.Sprintf("%d terms", len(p.NodeAffinity)), "",
-			func(p *cluster.Pod) { p.NodeAffinity = nil }, removeAt(atNodeAffinity))))
+	if n := len(p.NodeAffinity); n > 0 {
+		out = append(out, single("", p.edit(pathOf(atNodeAffinity), fmt.Sprintf("%d terms", n), "",
+			func(p *cluster.Pod) { p.NodeAffinity = nil })))
 	}
 	for i := range out {
 		out[i].place = atNodeAffinity
 	}
 	return out
+}
+
+// widening is a family that does away with a requirement or, where that will do, has it allow what the pod comes to.
+func widening(pool string, r requirements.Requirement, all Edit, to func(requirements.Requirement) Edit) family {
+	f := single(pool, all)
+	f.narrow = func(l landing) (Edit, bool) {
+		x, ok := widened(r, l(r.Key))
+		return to(x), ok
+	}
+	return f
 }
 
 // widened is the requirement that allows the value too.
@@ -184,15 +153,12 @@ func (p pods) tolerationFamilies(s cluster.Snapshot) (out []family) {
 			continue
 		}
 		seen[t] = true
-		add := cluster.Toleration{Key: t.Key, Operator: "Equal", Value: t.Value, Effect: t.Effect}
-		value := map[string]any{"key": t.Key, "operator": "Equal", "value": t.Value, "effect": t.Effect}
+		x := cluster.Toleration{Key: t.Key, Operator: "Equal", Value: t.Value, Effect: t.Effect}
 		if t.Value == "" {
-			add.Operator = "Exists"
-			value = map[string]any{"key": t.Key, "operator": "Exists", "effect": t.Effect}
+			x.Operator = "Exists"
 		}
-		out = append(out, single("", p.edit("spec.tolerations", "", t.String(),
-			func(p *cluster.Pod) { p.Tolerations = append(slices.Clone(p.Tolerations), add) },
-			addTo(value, "spec.tolerations"))))
+		out = append(out, single("", p.edit(pathOf("spec.tolerations"), "", t.String(),
+			func(p *cluster.Pod) { p.Tolerations = append(slices.Clone(p.Tolerations), x) }, nil)))
 	}
 	return out
 }
@@ -221,13 +187,10 @@ func (p pods) requestFamilies() (out []family) {
 			continue
 		}
 		was, step := p.Need.Get(name), stepOf(name, true)
-		out = append(out, family{count: int(was / largestCut / step), at: func(i int) Edit {
-			to := was - int64(i+1)*step
-			e := p.edit("spec.containers[*].resources.requests."+name, resources.Format(name, was),
+		out = append(out, inSteps("", was, -step, (was-1)/step, func(to int64) Edit {
+			return p.edit(pathOf("spec.containers[*].resources.requests", name), resources.Format(name, was),
 				resources.Format(name, to), func(p *cluster.Pod) { p.Need = p.Need.With(name, to) })
-			e.ops = []op{{do: cutRequest, path: []string{name}, value: was - to}}
-			return e
-		}})
+		}))
 	}
 	return out
 }
@@ -237,67 +200,62 @@ func (p pods) spreadFamilies() (out []family) {
 		if x.Soft {
 			continue
 		}
-		at := fmt.Sprintf("%s[%d]", atSpread, i)
-		set := func(field, from, to string, value any, change func(*cluster.Spread)) Edit {
-			return p.edit(at+"."+field, from, to, func(p *cluster.Pod) {
+		set := func(name string, from, to any, change func(*cluster.Spread)) Edit {
+			return p.edit(pathOf(atSpread, elementAt(i), name), fmt.Sprint(from), fmt.Sprint(to), func(p *cluster.Pod) {
 				p.Spread = slices.Clone(p.Spread)
 				change(&p.Spread[i])
-			}, replaceAt(value, atSpread, fmt.Sprint(i), field))
+			})
 		}
-		out = append(out, family{count: mostSkew + 1, at: func(n int) Edit {
-			if n == mostSkew {
-				return set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway", "ScheduleAnyway",
-					func(x *cluster.Spread) { x.Soft, x.MinDomains = true, 0 })
+		most := int64(mostSkew)
+		if x.MinDomains == 0 { // which no constraint has that is only preferred
+			most++
+		}
+		out = append(out, inSteps("", int64(x.MaxSkew), 1, most, func(to int64) Edit {
+			if to > int64(x.MaxSkew)+mostSkew {
+				return set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway",
+					func(x *cluster.Spread) { x.Soft = true })
 			}
-			to := x.MaxSkew + int32(n) + 1
-			return set("maxSkew", fmt.Sprint(x.MaxSkew), fmt.Sprint(to), int64(to),
-				func(x *cluster.Spread) { x.MaxSkew = to })
-		}})
+			return set("maxSkew", x.MaxSkew, to, func(x *cluster.Spread) { x.MaxSkew = int32(to) })
+		}), inSteps("", int64(x.MinDomains), -1, int64(x.MinDomains-1), func(to int64) Edit {
+			return set("minDomains", x.MinDomains, to, func(x *cluster.Spread) { x.MinDomains = int32(to) })
+		}))
 		if !x.HonorTaints {
-			out = append(out, single("", set("nodeTaintsPolicy", "Ignore", "Honor", "Honor",
+			out = append(out, single("", set("nodeTaintsPolicy", "Ignore", "Honor",
 				func(x *cluster.Spread) { x.HonorTaints = true })))
 		}
-		out = append(out, family{count: int(max(0, x.MinDomains-1)), at: func(n int) Edit {
-			to := x.MinDomains - int32(n) - 1
-			return set("minDomains", fmt.Sprint(x.MinDomains), fmt.Sprint(to), int64(to),
-				func(x *cluster.Spread) { x.MinDomains = to })
-		}})
 	}
 	return out
 }
 
 // termFamilies drop one term of pod affinity or anti-affinity.
 func (p pods) termFamilies() (out []family) {
+	drop := func(at string, i int, key string, change func(*cluster.Pod)) {
+		out = append(out, single("", p.edit(pathOf(at, elementAt(i)), key, "", change)))
+	}
 	for i, t := range slices.Backward(p.Affinity) {
-		out = append(out, single("", p.edit(fmt.Sprintf("%s[%d]", atAffinity, i), t.Key, "",
-			func(p *cluster.Pod) { p.Affinity = without(p.Affinity, i) }, removeAt(atAffinity, fmt.Sprint(i)))))
+		drop(atAffinity, i, t.Key, func(p *cluster.Pod) { p.Affinity = without(p.Affinity, i) })
 	}
 	for i, t := range slices.Backward(p.AntiAffinity) {
-		out = append(out, single("", p.edit(fmt.Sprintf("%s[%d]", atAntiAffinity, i), t.Key, "",
-			func(p *cluster.Pod) { p.AntiAffinity = without(p.AntiAffinity, i) },
-			removeAt(atAntiAffinity, fmt.Sprint(i)))))
+		drop(atAntiAffinity, i, t.Key, func(p *cluster.Pod) { p.AntiAffinity = without(p.AntiAffinity, i) })
 	}
 	return out
 }
 
 // volumeFamily has the pod's volumes elsewhere: anywhere, or in the zone that it would come to.
 func (p pods) volumeFamily() family {
-	var was requirements.Set
-	for _, r := range p.VolumeZones[0] {
-		was = was.And(r)
-	}
-	f := single("", p.edit("volumes' node affinity", was.String(), "any",
-		func(p *cluster.Pod) { p.VolumeZones = nil }))
-	f.narrow = func(l landing) (out []Edit) {
+	at := pathOf("volumes' node affinity")
+	was := requirements.NewSet(p.VolumeZones[0]...)
+	f := single("", p.edit(at, was.String(), "any", func(p *cluster.Pod) { p.VolumeZones = nil }, nil))
+	f.narrow = func(l landing) (Edit, bool) {
 		for _, r := range was.All() {
-			if v := l.label(r.Key); v != "" && !r.Has(v) {
+			if v := l(r.Key); v != "" && !r.Has(v) {
 				to := requirements.Of(r.Key, v)
-				out = append(out, p.edit("volumes' node affinity", r.String(), to.String(), func(p *cluster.Pod) {
+				return p.edit(at, r.String(), to.String(), func(p *cluster.Pod) {
 					p.VolumeZones = [][]requirements.Requirement{was.Without(r.Key).And(to).All()}
-				}))
+				}, nil), true
 			}
 		}
-		return out
+		return Edit{}, false
 	}
 	return f
 }

@@ -3,6 +3,7 @@ package whatif
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -30,32 +31,19 @@ func (p Protection) String() string {
 	return out
 }
 
-// guard is one protection, and how to take it away.
+// guard is one protection, or several of one name, and how to take it away.
 type guard struct {
 	name  string
-	edits []Edit
-	on    map[string]bool // names of the nodes that it may keep
+	edits map[string]family // the widest is made, by object and field
+	on    map[string]bool   // names of the nodes that it may keep
 }
 
-// Protections are those of the cluster, the dearest first. by gives guards a name that they are told under together;
-// nil tells each.
+// Protections are those of the cluster, the dearest first. by gives guards a name that they are told under together,
+// none to those that are left out; nil tells each.
 func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, by func(e Edit) string,
 	most Limits) (out []Protection) {
-	s.Pods = slices.Clone(s.Pods)
-	l := &ledger{s: s, m: m, sells: sells, left: cmp.Or(most.Work, 10*DefaultWork), kept: map[string]bool{}}
-	var stays []cluster.StateNode
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil && h.Node != nil && !h.MarkedForDeletion() {
-			if _, ok := l.ask(s, h.Claim.Name); !ok {
-				stays = append(stays, h)
-				l.kept[h.Name()] = true
-			}
-		}
-	}
-	all := listGuards(s, stays)
-	if by != nil {
-		all = joinGuards(all, by)
-	}
+	l := newLedger(s, m, sells, most)
+	all := l.listGuards(by)
 	for i, g := range all {
 		nodes, usd := l.without(g.on, g)
 		p := Protection{Guard: g.name, Nodes: nodes, DailyUSD: 24 * usd}
@@ -73,24 +61,31 @@ func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offering
 }
 
 // listGuards are what may keep the nodes that stay.
-func listGuards(s cluster.Snapshot, stays []cluster.StateNode) (out []guard) {
+func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
 	at := map[string]int{}
-	add := func(h cluster.StateNode, f family) {
-		if f.count == 0 {
-			return
+	for _, h := range l.s.StateNodes() {
+		if !l.kept[h.Name()] {
+			continue
 		}
-		e := f.widest()
-		name := e.Object() + " " + e.Field
-		i, known := at[name]
-		if !known {
-			i = len(out)
-			at[name], out = i, append(out, guard{name: name, edits: []Edit{e}, on: map[string]bool{}})
-		}
-		out[i].on[h.Name()] = true
-	}
-	for _, h := range stays {
-		for _, f := range guardFamilies(s, h) {
-			add(h, f)
+		for _, f := range guardFamilies(l.s, h) {
+			if f.count == 0 {
+				continue
+			}
+			id := f.widest().Object() + " " + f.widest().Field
+			name := id
+			if by != nil {
+				name = by(f.widest())
+			}
+			i, known := at[name]
+			if name == "" {
+				continue
+			} else if !known {
+				i = len(out)
+				at[name], out = i, append(out, guard{name, map[string]family{}, map[string]bool{}})
+			}
+			if out[i].on[h.Name()] = true; f.count > out[i].edits[id].count {
+				out[i].edits[id] = f
+			}
 		}
 	}
 	return out
@@ -117,54 +112,41 @@ func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
 	return all
 }
 
-// joinGuards tells guards of one name together.
-func joinGuards(all []guard, by func(e Edit) string) (out []guard) {
-	at := map[string]int{}
-	for _, g := range all {
-		name := by(g.edits[0])
-		if name == "" {
-			continue
-		}
-		i, known := at[name]
-		if !known {
-			i = len(out)
-			at[name], out = i, append(out, guard{name: name, on: map[string]bool{}})
-		}
-		out[i].edits = append(out[i].edits, g.edits...)
-		for n := range g.on { // a set
-			out[i].on[n] = true
-		}
-	}
-	return out
-}
-
 // ledger asks what goes, as long as there is work.
 type ledger struct {
 	s     cluster.Snapshot
 	m     disruption.Memory
 	sells binpack.Offerings
+	cache disruption.Cache
 	left  int
 	kept  map[string]bool // nodes that stay with all guards
+}
+
+func newLedger(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, most Limits) *ledger {
+	l := &ledger{s: s, m: m, sells: sells, left: cmp.Or(most.Work, 10*DefaultWork), kept: map[string]bool{}}
+	for _, h := range s.StateNodes() {
+		if h.Claim != nil && h.Node != nil && !h.MarkedForDeletion() {
+			_, goes := l.ask(s, h.Claim.Name)
+			l.kept[h.Name()] = !goes
+		}
+	}
+	return l
 }
 
 func (l *ledger) ask(s cluster.Snapshot, claim string) (disruption.Command, bool) {
 	if l.left -= 400 + 3*len(s.Nodes); l.left < 0 {
 		return disruption.Command{}, false
 	}
-	c, _ := disruption.AskAbout(s, l.m, l.sells, claim)
+	c, _ := disruption.AskAbout(s, l.m, l.sells, &l.cache, claim)
 	return c, len(c.Claims) > 0
 }
 
 // without is how many of the nodes would go without the guards, and what that saves, USD per hour: one after the other,
 // each with those before gone.
 func (l *ledger) without(on map[string]bool, guards ...guard) (nodes int, usd float64) {
-	var edits []Edit
-	for _, g := range guards {
-		edits = append(edits, g.edits...)
-	}
-	s := Change{Edits: edits}.Apply(l.s)
+	s := withoutGuards(l.s, guards)
 	for _, h := range l.s.StateNodes() {
-		if !on[h.Name()] || !l.kept[h.Name()] || h.Claim == nil {
+		if !on[h.Name()] || !l.kept[h.Name()] {
 			continue
 		}
 		if c, ok := l.ask(s, h.Claim.Name); ok {
@@ -173,6 +155,17 @@ func (l *ledger) without(on map[string]bool, guards ...guard) (nodes int, usd fl
 		}
 	}
 	return nodes, usd
+}
+
+// withoutGuards is the cluster without the guards.
+func withoutGuards(s cluster.Snapshot, guards []guard) cluster.Snapshot {
+	var edits []Edit
+	for _, g := range guards {
+		for _, id := range slices.Sorted(maps.Keys(g.edits)) {
+			edits = append(edits, g.edits[id].widest())
+		}
+	}
+	return Change{Edits: edits}.Apply(s)
 }
 
 // after is the cluster when the node is gone. Its pods are where there is room; those that new nodes are bought for are

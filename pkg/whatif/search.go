@@ -15,8 +15,8 @@ type family struct {
 	count int
 	at    func(i int) Edit
 	order int // among all families
-	// smaller edits than the widest, the best first, once it is known where that leads
-	narrow func(l landing) []Edit
+	// a smaller edit than the widest, if there is one, once it is known where that leads
+	narrow func(l landing) (Edit, bool)
 }
 
 // step is the edit i of the family.
@@ -34,84 +34,71 @@ func single(pool string, e Edit) family {
 	return family{pool: pool, count: 1, at: func(int) Edit { return e }}
 }
 
-// world is a snapshot in which edits are made and taken back.
-type world struct {
-	s    cluster.Snapshot
-	own  []int // pods that edits may change
-	cost int   // work of one question about it
-}
-
-// newWorld is the world of the snapshot, whose pods may be changed, in which edits may change the pods of these names.
-func newWorld(s cluster.Snapshot, of ...pods) *world {
-	w := &world{s: s, cost: 400 + 3*len(s.Nodes)}
-	for i := range s.Pods {
-		p := &s.Pods[i]
-		if p.NodeName == "" {
-			w.cost += 4
-		}
-		if slices.ContainsFunc(of, func(x pods) bool { return x.has(p) }) {
-			w.own = append(w.own, i)
-		}
-	}
-	return w
-}
-
-// with asks about the world with the edits made.
-func (w *world) with(edits []Edit, answer func(cluster.Snapshot) (Outcome, bool)) (Outcome, bool) {
-	s := withOwnLists(w.s)
-	kept := make([]cluster.Pod, len(w.own))
-	for i, at := range w.own {
-		kept[i] = s.Pods[at]
-	}
-	makeAll(&s, edits)
-	out, ok := answer(s)
-	for i, at := range w.own {
-		w.s.Pods[at] = kept[i]
-	}
-	return out, ok
+// inSteps is a family of edits that change a number by one step each, in one direction.
+func inSteps(pool string, was, step, count int64, to func(n int64) Edit) family {
+	return family{pool: pool, count: int(max(0, count)), at: func(i int) Edit { return to(was + int64(i+1)*step) }}
 }
 
 // question is one answer that is to change.
 type question struct {
-	full   *world
-	few    *world // with fewer pods that wait, where what helps nobody does not help; nil to ask about all at once
+	// snapshots with the answer. Where there are two, the first has fewer pods that wait: what helps nobody there does
+	// not help
+	in     []cluster.Snapshot
+	sure   []cluster.Snapshot // the same, answered as a pass does that searches; nil where those of in are
 	answer func(s cluster.Snapshot) (Outcome, bool)
-	accept func(e Edit) bool // whether the API server would take the edit
-	left   int               // work
+	takes  func(p cluster.Pool) bool // whether the API server does
+	left   int                       // work
 	asked  int
 	short  bool // a question was left out for lack of work
 }
 
-func newQuestion(full *world, most Limits, answer func(s cluster.Snapshot) (Outcome, bool)) *question {
-	q := &question{full: full, answer: answer, accept: most.Accept, left: cmp.Or(most.Work, DefaultWork)}
-	if q.accept == nil {
-		q.accept = func(Edit) bool { return true }
+func newQuestion(s cluster.Snapshot, most Limits, answer func(s cluster.Snapshot) (Outcome, bool)) *question {
+	return &question{in: []cluster.Snapshot{s}, answer: answer, takes: most.Accept,
+		left: cmp.Or(most.Work, DefaultWork)}
+}
+
+// accept reports whether the API server would take the edit.
+func (q *question) accept(e Edit) bool {
+	if q.takes == nil || e.Kind != "NodePool" {
+		return true
 	}
-	return q
+	s := cluster.Snapshot{Pools: slices.Clone(q.in[0].Pools)}
+	e.make(&s)
+	return q.takes(s.Pools[slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == e.Name })])
+}
+
+// workOf is how much work a question about the snapshot is.
+func workOf(s cluster.Snapshot) int {
+	waiting := 0
+	for i := range s.Pods {
+		if s.Pods[i].NodeName == "" {
+			waiting++
+		}
+	}
+	n := 400 + 3*len(s.Nodes) + 4*waiting
+	if s.Rules.PackingIterations == 0 {
+		n += 40 * min(waiting, mostSearched)
+	}
+	return n
 }
 
 // mayHelp reports whether the edits change the answer as far as the fewest pods tell.
 func (q *question) mayHelp(edits []Edit) bool {
-	_, ok := q.askIn([]*world{cmp.Or(q.few, q.full)}, edits)
+	_, ok := q.askAbout(q.in[:1], edits)
 	return ok
 }
 
-// ask reports what the edits bring, and whether they change the answer. It says no where no work is left.
-func (q *question) ask(edits ...Edit) (Outcome, bool) {
-	if q.few == nil {
-		return q.askIn([]*world{q.full}, edits)
-	}
-	return q.askIn([]*world{q.few, q.full}, edits)
-}
-
-func (q *question) askIn(worlds []*world, edits []Edit) (out Outcome, ok bool) {
-	for _, w := range worlds {
-		if q.left < w.cost {
+// askAbout reports what the edits bring in the last of the snapshots, and whether they change the answer in each. It
+// says no where no work is left.
+func (q *question) askAbout(all []cluster.Snapshot, edits []Edit) (out Outcome, ok bool) {
+	for _, s := range all {
+		work := workOf(s)
+		if q.left < work {
 			q.short = true
 			return Outcome{}, false
 		}
-		q.left, q.asked = q.left-w.cost, q.asked+1
-		if out, ok = w.with(edits, q.answer); !ok {
+		q.left, q.asked = q.left-work, q.asked+1
+		if out, ok = q.answer(Change{Edits: edits}.Apply(s)); !ok {
 			return out, false
 		}
 	}
@@ -162,49 +149,49 @@ func compareChanges(a, b Change) int {
 
 // smallest is the smallest edit of the family that changes the answer beside the others.
 func (q *question) smallest(f family, beside ...Edit) (c Change, ok bool) {
+	c, ok = q.smallestIn(q.in, f, beside)
+	if !ok || q.sure == nil {
+		return c, ok
+	}
+	if out, sure := q.askAbout(q.sure, c.Edits); sure {
+		c.Outcome = out
+		return c, true
+	}
+	return q.smallestIn(q.sure, f, beside)
+}
+
+func (q *question) smallestIn(in []cluster.Snapshot, f family, beside []Edit) (c Change, ok bool) {
 	try := func(e Edit) (Change, bool) {
 		edits := append(slices.Clone(beside), e)
-		out, ok := q.ask(edits...)
+		out, ok := q.askAbout(in, edits)
 		return Change{Edits: edits, Outcome: out}, ok
 	}
 	c, ok = try(f.widest())
 	if !ok {
 		return c, false
 	}
-	if f.narrow != nil {
-		for _, e := range f.narrow(c.landing) {
-			if e.order = f.order; !q.accept(e) {
-				continue
-			}
+	if f.narrow != nil && c.landing != nil {
+		if e, is := f.narrow(c.landing); is && q.accept(e) {
+			e.order = f.order
 			if small, ok := try(e); ok {
 				return small, true
 			}
 		}
-		return c, q.accept(f.widest())
 	}
-	below, step := -1, 1 // the largest step that is known to be too small
-	for at := 0; at < f.count-1; at, step = below+step, step*2 {
-		small, ok := try(f.step(at))
-		if ok {
-			return q.bisect(f, try, below, at, small), true
+	below, above := -1, f.count-1 // steps that are known to be too small, and large enough
+	for reach := 1; above-below > 1; reach *= 2 {
+		at := min(below+reach, (below+above)/2)
+		if small, ok := try(f.step(at)); ok {
+			above, c = at, small
+		} else {
+			below = at
 		}
-		below = at
 	}
-	return q.bisect(f, try, below, f.count-1, c), true
+	return c, q.accept(f.widest())
 }
 
-// bisect finds the first step of the family that changes the answer, above one that does not and up to one that does.
-func (q *question) bisect(f family, try func(Edit) (Change, bool), below, above int, c Change) Change {
-	for above-below > 1 {
-		middle := (below + above) / 2
-		if small, ok := try(f.step(middle)); ok {
-			above, c = middle, small
-		} else {
-			below = middle
-		}
-	}
-	return c
-}
+// mostSearched is how many pods that wait make a search longer: of more, the search is no deeper.
+const mostSearched = 200
 
 // mostPairs bounds the pairs that are told.
 const mostPairs = 3
@@ -212,17 +199,12 @@ const mostPairs = 3
 // pairs looks for two edits that change the answer together. A node is of one NodePool, so two edits help of which none
 // is about another one than its partner.
 func (q *question) pairs(all []family) (out []Change) {
-	pools := []string{}
-	for _, f := range all {
-		if f.pool != "" && !slices.Contains(pools, f.pool) {
-			pools = append(pools, f.pool)
-		}
-	}
+	pools := q.in[0].Pools
 	if len(pools) == 0 {
-		pools = []string{""}
+		pools = []cluster.Pool{{}}
 	}
 	for _, pool := range pools {
-		some := slices.DeleteFunc(slices.Clone(all), func(f family) bool { return f.pool != "" && f.pool != pool })
+		some := slices.DeleteFunc(slices.Clone(all), func(f family) bool { return f.pool != "" && f.pool != pool.Name })
 		for _, p := range q.partners(some) {
 			if len(out) == mostPairs {
 				return out

@@ -74,11 +74,11 @@ func threads() []thread {
 			"pods x cpu=500 mem=512\nnear zone app=db\nvolume zone In c"}, "remove spec.affinity.podAffinity"},
 		{"comfyui-on-eks#16: no pool has GPUs for the pod", []string{"pool p\nrequire type In m.l", "type gpu cpu=4000 mem=16384 milliusd=500\nresource nvidia.com/gpu 1",
 			"pods x cpu=500 mem=512\nresource nvidia.com/gpu 1"}, "change spec.template.spec.requirements[key=node.kubernetes.io/instance-type] of NodePool p"},
-		{"KP#4407: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=500 mem=512"}, ""},
-		{"KP#4192: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=2000 mem=512"}, ""},
-		{"KC#2438: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none\nrequire capacity In spot on-demand", "pods x cpu=4000 mem=512"}, ""},
+		{"KP#4407: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=500 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
+		{"KP#4192: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=2000 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
+		{"KC#2438: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none\nrequire capacity In spot on-demand", "pods x cpu=4000 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
 		{"KP#2217: no type has vpc.amazonaws.com/pod-eni", []string{"pool p", "pods x cpu=500 mem=512\nresource vpc.amazonaws.com/pod-eni 1"}, ""},
-		{"koti.dev/pod-stuck-pending: a request of many times a node", []string{"pool p", "pods x cpu=64000 mem=512"}, ""},
+		{"koti.dev/pod-stuck-pending: a request of many times a node", []string{"pool p", "pods x cpu=64000 mem=512"}, "change spec.containers[*].resources.requests.cpu of Pod default/x-1 from 64 to 4"},
 	}
 }
 

@@ -107,10 +107,10 @@ func wrongAbout(w *scenario.World, key string, a Answer) (bad []string) {
 			}
 		}
 	}
-	if len(a.Changes) > 0 && len(a.Changes[0].Edits) > 1 {
+	if len(a.Changes) > 0 && len(a.Changes[0].Edits) > 1 || a.Unasked > 0 { // which the answer says
 		return bad
 	}
-	quick := placing{s: w.Snapshot, sells: w.Market, key: key}
+	quick := newPlacing(w.Snapshot, w.Market, key)
 	for _, e := range smallerEdits(w, key, a) {
 		s := changedWorld(w, e).Snapshot
 		s.Rules.PackingIterations = cluster.NoIterations
@@ -121,7 +121,10 @@ func wrongAbout(w *scenario.World, key string, a Answer) (bad []string) {
 				continue
 			}
 		}
-		if _, ok := quick.answer(s); ok {
+		if _, ok := quick.answer(s); !ok {
+			continue
+		}
+		if ok, _ := placed(changedWorld(w, e), key); ok {
 			say("smaller and not named: %s, named: %v, %d unasked", e, a.Changes, a.Unasked)
 		}
 	}
@@ -132,7 +135,7 @@ func wrongAbout(w *scenario.World, key string, a Answer) (bad []string) {
 func smallerEdits(w *scenario.World, key string, a Answer) (out []Edit) {
 	const steps = 4 // of one family
 	i := slices.IndexFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.Key() == key })
-	for _, f := range podFamilies(w.Snapshot, waitingAlike(w.Snapshot.Pods, i)) {
+	for _, f := range podFamilies(w.Snapshot, waitingAlike(w.Snapshot, i)) {
 		if f.count == 0 {
 			continue
 		}

@@ -61,7 +61,7 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 	p.logPlan(decided.Plan)
 	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
 	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
-		p.recordDecision(ctx, s, decided.Plan)
+		p.recordDecision(ctx, s, decided.Plan, nil)
 		p.recordFaults(ctx, s, decided.Plan.Faults)
 	}
 	return decided, true

@@ -192,7 +192,8 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	}
 	if !may {
 		controllers.LogDryRun(p.Log, plannedActions(s, decided)...)
-		p.finishPass(ctx, s, s, decided.Plan, start)
+		p.finishPass(ctx, s, decided.Plan, start)
+		p.recordDecision(ctx, s, decided.Plan, nil)
 		return false, nil
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
@@ -203,7 +204,9 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	p.Aside.launched = launched + len(made.launched)
 	changed += started
 	controllers.NoteStage(ctx, controllers.StageRecording)
-	p.finishPass(ctx, seen, s, decided.Plan, start)
+	unplaced, help := unplacedWithHelp(p, s, decided, launched+changed > 0)
+	p.finishPass(ctx, s, decided.Plan, start)
+	p.recordDecision(ctx, seen, decided.Plan, help)
 	if launched+changed > 0 && !controllers.WasRefused(ctx) {
 		controllers.NoteStage(ctx, controllers.StageWaking)
 		p.failed.NoteOutcome(ctx, "function lifecycle", p.Lifecycle.Wake(ctx), p.Now())
@@ -211,11 +214,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	_ = p.Shield().Do("what is told", func() error { // logged
 		p.events().recordLaunches(ctx, s, made)
-		unplaced := interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced
-		if launched+changed == 0 { // else there is more to do
-			unplaced = p.Aside.withHelp(s, unplaced)
-		}
-		p.events().recordUnplaced(ctx, s, unplaced)
+		p.events().recordUnplaced(ctx, s, withHelp(unplaced, help))
 		p.events().recordPools(ctx, s, decided.Plan)
 		p.events().recordCeiling(ctx, s, decided.Plan.Held)
 		p.writeBufferStatus(ctx, s, decided.Plan)
@@ -303,12 +302,11 @@ func tolerationAction(w nomination.TolerationNeeded) string {
 }
 
 // finishPass logs, measures and keeps a pass: what it saw, and what has become of that.
-func (p *Controller) finishPass(ctx context.Context, seen, s cluster.Snapshot, decision plan.Plan, start time.Time) {
+func (p *Controller) finishPass(ctx context.Context, s cluster.Snapshot, decision plan.Plan, start time.Time) {
 	p.Log.Log(ctx, levelOf(decision), "pass", "pods", countWaitingPods(s), "launches", len(decision.AllLaunches()), "placed",
 		len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms",
 		p.Now().Sub(start).Milliseconds())
-	p.recordDecision(ctx, seen, decision)
 	p.sum.NoteHeld(decision.Held)
 	p.sum.NoteUnschedulable(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s),
 		decision.Unplaced), p.Now())
@@ -333,11 +331,18 @@ func (p *Controller) logPlan(decision plan.Plan) {
 	}
 }
 
-// recordDecision keeps the pass in the decision log.
-func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+// recordDecision keeps the pass in the decision log, with what would help pods by their keys.
+func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan,
+	help map[string]string) {
 	p.kept.To, p.kept.Stamp, p.kept.Warn = p.Diary, p.Stamp, p.Log.Warn
-	p.kept.RecordPass(ctx, p.said, p.mishaps.takeFaults(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
-		return replay.ProvisionPass(st, s, decision)
+	said := p.said
+	if len(help) > 0 {
+		said += fmt.Sprint(help) // sorted
+	}
+	p.kept.RecordPass(ctx, said, p.mishaps.takeFaults(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+		pass, err := replay.ProvisionPass(st, s, decision)
+		pass.AddHelp(help)
+		return pass, err
 	})
 }
 

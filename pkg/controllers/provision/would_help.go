@@ -2,11 +2,14 @@ package provision
 
 import (
 	"cmp"
+	"slices"
 	"strings"
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/provisioning"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/whatif"
 )
@@ -14,7 +17,6 @@ import (
 // Bounds of the search for what would give a pod a node.
 const (
 	longWait       = 5 * time.Minute // that a pod has waited before it is searched for
-	wouldHelpWork  = whatif.DefaultWork / 5
 	wouldHelpValid = 10 * time.Minute
 	mostWouldHelp  = 100 // answers that are kept
 )
@@ -27,46 +29,65 @@ type helpFound struct {
 	say string // nothing where nothing helps
 }
 
-// withHelp is what wouldHelp.withHelp says with what this process found before.
-func (a *Aside) withHelp(s cluster.Snapshot, unplaced []plan.Unplaced) []plan.Unplaced {
-	if a.help == nil {
-		a.help = wouldHelp{}
+// unplacedWithHelp is what stays without a node, and what would give one to pods that have waited for long, by pod.
+// Nothing is searched for in a pass that has other things to do.
+func unplacedWithHelp(p *Controller, s cluster.Snapshot, decided provisioning.Outcome, busy bool) (
+	unplaced []plan.Unplaced, help map[string]string) {
+	unplaced = interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced
+	if !busy {
+		_ = p.Shield().Do("what would help", func() error { // logged
+			help = p.Aside.help.find(s, unplaced)
+			return nil
+		})
 	}
-	return a.help.withHelp(s, unplaced)
+	return unplaced, help
 }
 
-// withHelp adds to what is said about pods that have waited for long what would give them a node. One pod of a pass is
-// asked about; what was found holds for all that the same object makes and that wait for the same reasons.
-func (h wouldHelp) withHelp(s cluster.Snapshot, unplaced []plan.Unplaced) []plan.Unplaced {
-	waits := map[string]*cluster.Pod{}
+// find asks about one pod of a pass. What was found holds for all that the same object makes and that wait for the same
+// reasons.
+func (h *wouldHelp) find(s cluster.Snapshot, unplaced []plan.Unplaced) map[string]string {
+	waits, out, asked := map[string]*cluster.Pod{}, map[string]string{}, false
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.NodeName == "" && !p.Virtual && s.Now.Sub(p.Created) >= longWait {
 			waits[p.Key()] = p
 		}
 	}
-	asked := false
-	out := make([]plan.Unplaced, len(unplaced))
-	for i, u := range unplaced {
-		out[i] = u
+	for _, u := range unplaced {
 		p := waits[u.Pod]
 		if p == nil || u.Fault {
 			continue
 		}
 		id := cmp.Or(p.Controller, p.UID) + " " + u.Message()
-		found, known := h[id]
+		found, known := (*h)[id]
 		if fresh := known && s.Now.Sub(found.at) < wouldHelpValid; !fresh && !asked {
-			asked, found = true, helpFound{at: s.Now}
-			a := whatif.ForPod(s, binpack.ResolveOfferings(s), u.Pod, whatif.Limits{Work: wouldHelpWork})
-			if len(a.Changes) > 0 {
-				found.say = "would help: " + strings.ReplaceAll(a.Changes[0].String(), "Pod "+u.Pod, "the pod")
+			asked, found = true, helpFound{s.Now, askAbout(s, u.Pod)}
+			if *h == nil || len(*h) >= mostWouldHelp {
+				*h = wouldHelp{}
 			}
-			if len(h) >= mostWouldHelp {
-				clear(h)
-			}
-			h[id] = found
+			(*h)[id] = found
 		}
-		if found.say != "" { // first, for a message may be cut
-			out[i].Why = append([]string{found.say}, u.Why...)
+		if found.say != "" {
+			out[u.Pod] = found.say
+		}
+	}
+	return out
+}
+
+// askAbout says what would give the pod a node at the least price, nothing where nothing does.
+func askAbout(s cluster.Snapshot, pod string) string {
+	a := whatif.ForPod(s, binpack.ResolveOfferings(s), pod, whatif.Limits{})
+	if len(a.Changes) == 0 {
+		return ""
+	}
+	return strings.ReplaceAll(a.Changes[0].String(), "Pod "+pod, "the pod")
+}
+
+// withHelp says first what would help, for a message may be cut.
+func withHelp(unplaced []plan.Unplaced, help map[string]string) []plan.Unplaced {
+	out := slices.Clone(unplaced)
+	for i, u := range out {
+		if say := help[u.Pod]; say != "" {
+			out[i].Why = append([]string{"would help: " + say}, u.Why...)
 		}
 	}
 	return out

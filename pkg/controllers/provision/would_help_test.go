@@ -5,6 +5,7 @@ import (
 	"testing"
 	"time"
 
+	"joiner.sh/pkg/decisionlog"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/scheduling/binpack"
@@ -27,19 +28,42 @@ func TestWhatWouldHelpIsToldAfterFiveMinutes(t *testing.T) {
 			s.Pods[i].Created = s.Now.Add(-299 * time.Second)
 		}
 	}
-	told := func(h wouldHelp) (out []string) {
-		for _, u := range h.withHelp(s, binpack.Pods(s).Unplaced) {
+	told := func(h *wouldHelp) (out []string) {
+		unplaced := binpack.Pods(s).Unplaced
+		for _, u := range withHelp(unplaced, h.find(s, unplaced)) {
 			if strings.HasPrefix(u.Why[0], "would help: add spec.tolerations team=a:NoSchedule to the pod: a new ") && len(u.Why) == 2 {
 				out = append(out, u.Pod)
 			}
 		}
 		return out
 	}
-	h := wouldHelp{}
+	h := &wouldHelp{}
 	if got := strings.Join(told(h), " "); got != "default/old-1" {
 		t.Errorf("the first pass tells %q", got)
 	}
 	if got := strings.Join(told(h), " "); got != "default/old-1 default/old-2" {
 		t.Errorf("the second pass tells %q", got)
+	}
+}
+
+// Thousands of pods that wait for one reason are one question; what it finds is in the decision log once, with their number.
+func TestThousandsOfPodsAreOneQuestion(t *testing.T) {
+	w := scenario.Scripted(t, "pool p\ntaint team=a:NoSchedule", "pods many n=3000 cpu=500 mem=512")
+	s := w.Snapshot
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Catalog, s.Classes = c, []instancetypes.Class{instancetypes.DefaultClass(c)}
+	for i := range s.Pods {
+		s.Pods[i].Created, s.Pods[i].Controller = s.Now.Add(-time.Hour), "ReplicaSet/many"
+	}
+	h := wouldHelp{}
+	help := h.find(s, binpack.Pods(s).Unplaced)
+	var r decisionlog.Record
+	r.AddHelp(help)
+	if len(h) != 1 || len(help) != 3000 || len(r.WouldHelp) != 1 || r.WouldHelp[0].Count != 3000 || len(r.WouldHelp[0].Names) != decisionlog.MostNames ||
+		!strings.HasPrefix(r.WouldHelp[0].Why, "add spec.tolerations team=a:NoSchedule to the pod: a new ") {
+		t.Errorf("%d questions, %d pods, %+v", len(h), len(help), r.WouldHelp)
 	}
 }

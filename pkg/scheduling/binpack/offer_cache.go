@@ -93,8 +93,8 @@ func countRemembered(w *packing.Problem) int {
 func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := st.from, st.from.S
 	if len(s.Pools) > from.Catalog.Few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
-		[]any{s.Pools, s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
-		[]any{was.Pools, was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
+		[]any{asOffered(s.Pools), s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
+		[]any{asOffered(was.Pools), was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
 		return false
 	}
 	for _, c := range s.Classes {
@@ -125,6 +125,15 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 		st.few, st.worth = rankScarceOffers(from), cachedPrices{}
 	}
 	return true
+}
+
+// asOffered are the pools without what has no part in what they can launch.
+func asOffered(pools []cluster.Pool) []cluster.Pool {
+	pools = slices.Clone(pools)
+	for i := range pools {
+		pools[i].Disruption = cluster.Disruption{}
+	}
+	return pools
 }
 
 // allWaiting is the snapshot with every pod waiting that may move.

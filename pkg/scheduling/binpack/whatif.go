@@ -42,9 +42,16 @@ const mostAnswers = 64
 // NewWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
 // in nothing else.
 func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
-	from := resolveAllPools(allWaiting(s), sells)
-	return &WhatIf{sells: sells, from: from, few: rankScarceOffers(from), sold: overlays.ByPool(s, sells),
-		faces: capacity.NodeLabelsByName{}, seen: &podclass.IdentityCache{}, size: countRemembered(from)}
+	st := NewWhatIfEdited(allWaiting(s), sells)
+	st.few = rankScarceOffers(st.from)
+	return st
+}
+
+// NewWhatIfEdited is the stock for PlanEdited about s.
+func NewWhatIfEdited(s cluster.Snapshot, sells Offerings) *WhatIf {
+	from := resolveAllPools(s, sells)
+	return &WhatIf{sells: sells, from: from, sold: overlays.ByPool(s, sells), faces: capacity.NodeLabelsByName{},
+		seen: &podclass.IdentityCache{}, size: countRemembered(from)}
 }
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
@@ -95,6 +102,46 @@ func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 		return PodsFrom(s, st.sells)
 	}
 	return search.SolveProblem(st.problemOf(s))
+}
+
+// PlanEdited is what PodsFrom decides about a snapshot in which objects were edited. It takes what is in stock where
+// that is all the same: where pods are other ones, pools have other limits or other disruption, settings other
+// ceilings.
+func (st *WhatIf) PlanEdited(s cluster.Snapshot) plan.Plan {
+	w := packing.NewSharedDemand(s)
+	cat, pools := st.from.Catalog, map[string]cluster.Pool{}
+	for _, p := range s.Pools {
+		pools[p.Name] = p
+	}
+	if cat.HasMany() || !st.suits(w) {
+		return PodsFrom(s, st.sells)
+	}
+	for _, p := range cat.Pools {
+		p.Limits = pools[p.Name].Limits
+	}
+	st.supplyOfferings(w)
+	return search.SolveProblem(w)
+}
+
+// suits reports whether pools can launch for the problem what is in stock, but for their limits.
+func (st *WhatIf) suits(w *packing.Problem) bool {
+	was := st.from.S
+	_, skipped := capacity.UsablePools(&w.S)
+	for _, name := range w.Classes.NeededResources() {
+		if !slices.Contains(st.from.Dims, name) {
+			return false
+		}
+	}
+	for key, values := range capacity.NamedValues(w.Classes.List, w.S.Pods) {
+		if slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(st.from.Catalog.Named[key], v) }) {
+			return false
+		}
+	}
+	return w.S.Rules.RelaxMinValues == was.Rules.RelaxMinValues && slices.Equal(skipped, st.from.Catalog.Skipped) &&
+		slices.EqualFunc(asOffered(w.S.Pools), asOffered(was.Pools), func(a, b cluster.Pool) bool {
+			a.Limits = b.Limits
+			return reflect.DeepEqual(a, b)
+		})
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must

@@ -1,0 +1,69 @@
+package whatif
+
+import (
+	"encoding/json"
+	"testing"
+	"time"
+
+	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/testing/scenario"
+)
+
+// Nothing is asked about what is not there, needs nothing, or nobody can help: and no answer is made up.
+func TestQuestionsWithoutAnAnswer(t *testing.T) {
+	for name, c := range map[string]struct {
+		about  string
+		change func(s *cluster.Snapshot)
+	}{
+		"a pod that is gone":       {"default/none-1", func(*cluster.Snapshot) {}},
+		"a pod that has a node":    {"default/old-1", func(*cluster.Snapshot) {}},
+		"a pod that has ended":     {"default/x-1", func(s *cluster.Snapshot) { s.Pods[1].Phase = "Succeeded" }},
+		"a pod that goes":          {"default/x-1", func(s *cluster.Snapshot) { s.Pods[1].Deleting = s.Now.Add(-time.Second) }},
+		"a pod nobody tried":       {"default/x-1", func(s *cluster.Snapshot) { s.Pods[1].Unscheduled = false }},
+		"room to be kept free":     {"default/x-1", func(s *cluster.Snapshot) { s.Pods[1].Virtual = true }},
+		"a pod that gets a node":   {"default/x-1", func(s *cluster.Snapshot) { s.Pools[0].Taints = nil }},
+		"no work":                  {"", nil},
+		"a node that is gone":      {"", func(s *cluster.Snapshot) { s.Nodes, s.Claims = nil, nil }},
+		"a node that leaves":       {"", func(s *cluster.Snapshot) { s.Claims[0].Deleting = s.Now }},
+		"a claim without its node": {"", func(s *cluster.Snapshot) { s.Nodes = nil }},
+	} {
+		w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p\ntaint team=a:NoSchedule", "node n type=m.l zone=a pool=p",
+			"pods old on=n cpu=500 mem=512", "pods x cpu=500 mem=512")
+		most := Limits{}
+		if c.change == nil {
+			most.Work = -1
+		} else {
+			c.change(&w.Snapshot)
+		}
+		var got []Answer
+		if c.about != "" || c.change == nil {
+			got = append(got, ForPod(w.Snapshot, w.Market, c.about, most), ForPod(w.Snapshot, w.Market, "default/x-1", Limits{Work: -1}))
+		}
+		if c.about == "" {
+			got = append(got, ForNode(w.Snapshot, disruption.Memory{}, w.Market, "c-n", most))
+		}
+		for _, a := range got {
+			if a.Questions > 0 || len(a.Changes) > 0 || a.Unasked > 0 {
+				t.Errorf("%s: %+v", name, a)
+			}
+		}
+	}
+	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pods x cpu=500 mem=512")
+	if a := ForPod(w.Snapshot, w.Market, "default/x-1", Limits{}); len(a.Changes) > 0 {
+		t.Errorf("without a NodePool: %v", a.Changes)
+	}
+}
+
+// What scripts read keeps its names.
+func TestNamesOfTheAnswer(t *testing.T) {
+	e := Edit{Kind: "Pod", Namespace: "shop", Name: "web", Field: "spec.tolerations", From: "a", To: "b", Place: "manifest"}
+	got, err := json.Marshal([]any{Answer{Changes: []Change{{[]Edit{e}, Outcome{Brings: "room", AddsUSD: 0.1, Others: []string{"shop/a"}}}},
+		Tried: []Edit{e}, Unasked: 1, Questions: 2, Work: 3}, Protection{Guard: "g", Nodes: 1, DailyUSD: 2, Together: []string{"h"}}})
+	edit := `{"kind":"Pod","namespace":"shop","name":"web","field":"spec.tolerations","from":"a","to":"b","place":"manifest"}`
+	want := `[{"changes":[{"edits":[` + edit + `],"brings":"room","addsUSD":0.1,"others":["shop/a"]}],"tried":[` + edit + `],"unasked":1,"questions":2,"work":3},` +
+		`{"guard":"g","nodes":1,"dailyUSD":2,"together":["h"]}]`
+	if err != nil || string(got) != want {
+		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+}
