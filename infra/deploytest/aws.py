@@ -21,8 +21,9 @@ if moto.__version__ != WANTED:
 
 import moto.server  # noqa: E402
 from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
-from moto.cloudformation import custom_model, parsing  # noqa: E402
+from moto.cloudformation import custom_model, parsing, responses  # noqa: E402
 from moto.cloudformation.exceptions import ValidationError  # noqa: E402
+from moto.cloudformation.models import ChangeSet  # noqa: E402
 from moto.core.common_models import CloudFormationModel  # noqa: E402
 from moto.eks import models as eks_models  # noqa: E402
 from moto.iam.models import InstanceProfile  # noqa: E402
@@ -452,5 +453,28 @@ def keep_instance_profile(original_resource, new_resource_name, cloudformation_j
 
 # It forgets an instance profile as well, of which only the deletion policy changes here.
 InstanceProfile.update_from_cloudformation_json = staticmethod(keep_instance_profile)
+
+
+def apply_change_set(self):
+    resources = self.stack.resource_map
+    if self.change_set_type != "CREATE":
+        return resources.update(self.template_dict, self.parameters)
+    resources._template, resources._resource_json_map = self.template_dict, self.template_dict["Resources"]
+    resources.load()
+    return resources.create(self.template_dict)
+
+
+# moto makes what a change set for a new stack has in the order of the template, CloudFormation what others depend on first.
+ChangeSet.apply = apply_change_set
+summarized = responses.get_template_summary_response_from_template
+
+
+def summarize(body):
+    if "AWSTemplateFormatVersion" not in body:  # which moto wants, and CloudFormation does not
+        body = json.dumps({"AWSTemplateFormatVersion": "2010-09-09", **json.loads(body)})
+    return summarized(body)
+
+
+responses.get_template_summary_response_from_template = summarize
 
 moto.server.main(["-H", "127.0.0.1", "-p", port])
