@@ -2,6 +2,7 @@ package stack_test
 
 import (
 	"maps"
+	"os"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,30 @@ func TestNoRoleBecomesMore(t *testing.T) {
 		if !seen[name] {
 			t.Errorf("no role can go %s: remove it from the list", name)
 		}
+	}
+	checkPageOfEscalations(t)
+}
+
+// checkPageOfEscalations wants a row of security.md for each action by which a role becomes more, one for the
+// administrator of the cluster, and no other.
+func checkPageOfEscalations(t *testing.T) {
+	t.Helper()
+	page, err := os.ReadFile("../security.md")
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, table, _ := strings.Cut(string(page), "## Roles that become more")
+	table, _, _ = strings.Cut(table, "\n## ")
+	rows := map[string]string{"iam:PassRole": "| provision; refresh, with `dryRunValidation` | passes a role ", "iam:AddRoleToInstanceProfile": "| refresh | puts a role into an instance profile ",
+		"iam:CreateServiceLinkedRole": "| setup | makes a service-linked role ", "lambda:InvokeFunction": "| schedules, and functions but refresh and preflight | invoke functions "}
+	for name := range bounded() {
+		action := strings.Fields(name)[1]
+		if row := rows[action]; row == "" || !strings.Contains(table, row) {
+			t.Errorf("security.md has no row %q about %s", row, name)
+		}
+	}
+	if n := strings.Count(table, "\n| ") - 1; n != len(rows)+1 || !strings.Contains(table, "| setup | administers the cluster") {
+		t.Errorf("security.md has %d roles that become more, want %d and the administrator", n, len(rows))
 	}
 }
 

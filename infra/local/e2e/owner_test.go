@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"slices"
+	"strings"
 	"testing"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -11,6 +13,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/util/yaml"
 
+	"joiner.sh/infra/local/cloudtest"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/testing/shortrun"
@@ -26,6 +29,9 @@ spec:
   priceAdjustment: "-10%"
 `
 
+// spare is the strategy of the owner's CapacityBuffer: nodes that run.
+const spare = "buffer.x-k8s.io/active-capacity"
+
 // owner applies manifests by server-side apply, and takes no field from anybody: an owner that did would fight for it.
 type owner struct {
 	*world
@@ -38,8 +44,13 @@ func (w *world) newOwner() *owner {
 	if err != nil {
 		w.t.Fatal(err)
 	}
-	o := &owner{w, all}
-	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(class{name: "default"}.String()+pool("default")+"---"+owned)), 4096)
+	borrowed, err := install.Borrowed()
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	o := &owner{w, slices.Concat(borrowed, all)}
+	docs := yaml.NewYAMLOrJSONDecoder(bytes.NewReader([]byte(class{name: "default"}.String()+pool("default")+"---"+owned+
+		cloudtest.CapacityBuffer("spare", spare))), 4096)
 	for {
 		obj := &unstructured.Unstructured{}
 		err := docs.Decode(&obj.Object)
@@ -122,6 +133,9 @@ func TestAnOwnerAppliesItsManifestsAllDay(t *testing.T) {
 	}
 	if n := len(w.Cloud.DescribedInstances()); n < 2 {
 		t.Errorf("%d instances were launched: the functions did nothing that an owner could object to", n)
+	}
+	if said := w.bufferSays("spare", "Provisioning"); !strings.HasPrefix(said, "True") {
+		t.Errorf("the owner's CapacityBuffer: %s", said)
 	}
 	for _, r := range []schema.GroupVersionResource{env.NodePools(), env.NodeClasses()} {
 		if got := w.condition(r, "default", "Ready"); got["status"] != "True" {
