@@ -24,10 +24,17 @@ func share(n int) float64 {
 
 	return 0.25 * float64(n+1) / 2.0 * 0x10 * 1e3
 }
+
+// Written is notation, but for the number.
+func Written() string { return strconv.FormatInt(77<<12, 36) }
+
+type Exported struct{}
+
+func (Exported) Method() {}
 `
 
 // What a person would call a line of code counts, wherever comments and blank lines are, and so does each number that
-// is not 0, 1 or 2, in whatever form.
+// is not 0, 1 or 2, in whatever form; bases of numbers as text and shift counts are told. Methods are no names.
 func TestCounting(t *testing.T) {
 	file := func(text string) *fstest.MapFile { return &fstest.MapFile{Data: []byte(text)} }
 	got, err := countProduct(fstest.MapFS{
@@ -43,7 +50,8 @@ func TestCounting(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := tally{lines: map[string]int{"scheduling": 7, "model": 2, "disruption": 2}, literals: map[string]int{"scheduling": 4, "disruption": 0}}
+	want := tally{lines: map[string]int{"scheduling": 10, "model": 2, "disruption": 2}, literals: map[string]int{"scheduling": 7, "disruption": 0},
+		notation: map[string]int{"scheduling": 2, "disruption": 0}, names: 2}
 	if d := cmp.Diff(want, got, cmp.AllowUnexported(tally{})); d != "" {
 		t.Errorf("(-want +got):\n%s", d)
 	}
@@ -53,7 +61,8 @@ func TestCounting(t *testing.T) {
 	for line := range strings.Lines(b.String()) {
 		lines = append(lines, strings.Join(strings.Fields(line), " "))
 	}
-	for _, line := range []string{"model 2 5 -3", "old 0 3 -3", "all 11 8 +3", "scheduling 4 0 +4"} {
+	for _, line := range []string{"model 2 5 -3", "old 0 3 -3", "all 14 8 +6", "scheduling 7 0 +7",
+		"without bases and shifts 5 0 +5", "all 2 0 +2"} {
 		if !slices.Contains(lines, line) {
 			t.Errorf("%q is not in\n%s", line, b.String())
 		}
