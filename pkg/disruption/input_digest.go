@@ -14,6 +14,9 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
+// fnvPrime and fnvOffset are the numbers of the hash FNV-1a of 64 bits. hash/fnv would make bytes of all numbers first.
+const fnvPrime, fnvOffset = 1099511628211, 14695981039346656037
+
 // inputDigest is a digest of all that the answers of a search depend on.
 type inputDigest uint64
 
@@ -21,9 +24,9 @@ func (d *inputDigest) addText(list ...string) {
 	h := uint64(*d)
 	for _, s := range list {
 		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * 1099511628211
+			h = (h ^ uint64(s[i])) * fnvPrime
 		}
-		h = (h ^ 0xff) * 1099511628211
+		h = (h ^ math.MaxUint8) * fnvPrime
 	}
 	*d = inputDigest(h)
 }
@@ -31,7 +34,7 @@ func (d *inputDigest) addText(list ...string) {
 func (d *inputDigest) addNumber(list ...int64) {
 	h := uint64(*d)
 	for _, n := range list {
-		h = (h ^ uint64(n)) * 1099511628211
+		h = (h ^ uint64(n)) * fnvPrime
 		h ^= h >> 29
 	}
 	*d = inputDigest(h)
@@ -112,7 +115,7 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	return uint64(d)
 }
 
-func newDigest() inputDigest { return 14695981039346656037 }
+func newDigest() inputDigest { return fnvOffset }
 
 // sumDigests adds the sum of the digests of the items.
 func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {

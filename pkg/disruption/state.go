@@ -40,7 +40,7 @@ func rulesOf(r cluster.Settings) disruptionRules {
 		moveUSD:              cmp.Or(r.PodEvictionCostUSD, 0.0012),
 		steps:                cmp.Or(r.ConsolidationMaxEvaluations, 24),
 		drifted:              max(1, r.DriftedPerCommand),
-		minSpotInstanceTypes: cmp.Or(r.MinSpotInstanceTypes, 15),
+		minSpotInstanceTypes: r.LeastSpotTypes(),
 		noSpotToSpot:         r.NoSpotToSpotConsolidation,
 	}
 }

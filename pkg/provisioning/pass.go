@@ -46,9 +46,6 @@ func Decide(s cluster.Snapshot) Outcome {
 	return out
 }
 
-// DemandMilliseconds is how much work all pods of a pass may be, as the snapshot's settings have it.
-func DemandMilliseconds(s cluster.Snapshot) int { return binpack.DemandMilliseconds(s.Rules) }
-
 // decideQuickly is decideWhole without the search for a lower price.
 func decideQuickly(s cluster.Snapshot) Outcome {
 	s.Rules.PackingIterations = cluster.NoIterations

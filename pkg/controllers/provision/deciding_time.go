@@ -75,7 +75,7 @@ func decideInTime(ctx context.Context, p *Controller, s cluster.Snapshot) (out p
 		said := recover()
 		if _, late := said.(cluster.OutOfTime); late {
 			now := p.Now()
-			work := max(leastDemand, provisioning.DemandMilliseconds(s)/lessWhenLate)
+			work := max(leastDemand, s.Rules.DemandBudget()/lessWhenLate)
 			p.Aside.late = lateDecision{work, now.Add(lessFor)}
 			p.Log.Warn("the decision takes too long: the next one leaves out the pods that are most work, of the "+
 				"namespaces that are most", "milliseconds", work)

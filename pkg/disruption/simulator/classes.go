@@ -63,6 +63,18 @@ func (sim *Simulator) classOf(p *cluster.Pod) *podClass {
 	return k
 }
 
+// Bytes that begin the parts of a text.
+const (
+	_ = iota
+	partLabels
+	partAdmission
+	partNodes
+	partSpread
+	partAffinity
+	_ // anti-affinity
+	partToleration
+)
+
 // textOf is what the scheduler's rules look at in a pod.
 func textOf(t []byte, p *cluster.Pod) []byte {
 	t = append(append(t, p.Namespace...), 0)
@@ -71,15 +83,15 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 	for _, e := range p.Need.Extended {
 		t = strconv.AppendInt(append(append(t, e.Name...), '='), e.Count, 36)
 	}
-	t = appendMap(append(t, 1), p.Labels)
-	t = appendAdmission(append(t, 2), p)
+	t = appendMap(append(t, partLabels), p.Labels)
+	t = appendAdmission(append(t, partAdmission), p)
 	for _, c := range p.Spread {
-		t = fmt.Append(append(t, 4), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity, c.HonorTaints,
-			topology.OfSpread(c, p.Namespace).ID())
+		t = fmt.Append(append(t, partSpread), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity,
+			c.HonorTaints, topology.OfSpread(c, p.Namespace).ID())
 	}
 	for i, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
 		for _, term := range list {
-			t = fmt.Append(append(t, byte(5+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(),
+			t = fmt.Append(append(t, byte(partAffinity+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(),
 				term.NamespaceSelector)
 		}
 	}
@@ -90,10 +102,10 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 func appendAdmission(t []byte, p *cluster.Pod) []byte {
 	t = appendMap(t, p.NodeSelector)
 	if len(p.NodeAffinity)+len(p.VolumeZones) > 0 {
-		t = fmt.Append(append(t, 3), p.NodeAffinity, p.VolumeZones)
+		t = fmt.Append(append(t, partNodes), p.NodeAffinity, p.VolumeZones)
 	}
 	for _, tol := range p.Tolerations {
-		t = append(t, 7)
+		t = append(t, partToleration)
 		for _, part := range []string{tol.Key, tol.Operator, tol.Value, tol.Effect} {
 			t = append(append(t, part...), 0)
 		}

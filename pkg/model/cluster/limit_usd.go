@@ -12,6 +12,9 @@ const LimitUSD = "joiner.sh/usd-per-hour"
 // MillionthsUSD is an amount in USD in the unit of LimitUSD, rounded up.
 func MillionthsUSD(usd float64) int64 { return int64(math.Ceil(usd*1e6 - 1e-6)) }
 
+// USD is an amount in the unit of LimitUSD in USD.
+func USD(millionths int64) float64 { return float64(millionths) / 1e6 }
+
 // LimitCharge is what the node takes of its pool's bound on the price, in millionths of a USD per hour: the price of
 // its offering, or while it is not launched that of the dearest which its claim may become.
 func (h StateNode) LimitCharge(types []instancetypes.Type) int64 {

@@ -213,3 +213,17 @@ type HostPort struct {
 	IP       string `json:"ip"` // 0.0.0.0 when the pod names none
 	Port     int32  `json:"port"`
 }
+
+// PortsConflict reports whether pods with these host ports cannot share a node.
+func PortsConflict(a, b []HostPort) bool {
+	for _, x := range a {
+		for _, y := range b {
+			if x.Port == y.Port && x.Protocol == y.Protocol && (x.IP == y.IP || anyIP(x.IP) || anyIP(y.IP)) {
+				return true
+			}
+		}
+	}
+	return false
+}
+
+func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }

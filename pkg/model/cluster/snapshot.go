@@ -1,6 +1,8 @@
 package cluster
 
 import (
+	"cmp"
+	"slices"
 	"time"
 
 	"joiner.sh/pkg/model/instancetypes"
@@ -120,6 +122,18 @@ type Settings struct {
 	// pods and services have addresses of IPv6
 	IPv6 bool `json:"ipv6,omitempty"`
 }
+
+// defaultSpotTypes is what a spot launch names at least where the settings do not say, as Karpenter has it.
+const defaultSpotTypes = 15
+
+// LeastSpotTypes is how many types a spot launch names at least where there are so many, at any price.
+func (r Settings) LeastSpotTypes() int { return cmp.Or(r.MinSpotInstanceTypes, defaultSpotTypes) }
+
+// defaultDemandMilliseconds is what all pods of a pass may take where the settings do not say.
+const defaultDemandMilliseconds = 10_000
+
+// DemandBudget is how many milliseconds of one core all pods of a pass may take before anything is searched for.
+func (r Settings) DemandBudget() int { return cmp.Or(r.DemandMilliseconds, defaultDemandMilliseconds) }
 
 // NoClaims as the number of new claims of a pass allows none.
 const NoClaims = -1
@@ -288,3 +302,11 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
 func (b Budget) spares(p *Pod) bool { return (b.AlwaysAllowUnready || b.HealthyEnough) && !p.Ready }
+
+// HasSoftTaints reports whether any node or pool has a taint that pods may have to put up with.
+func (s Snapshot) HasSoftTaints() bool {
+	return slices.ContainsFunc(s.Pools, func(p Pool) bool { return slices.ContainsFunc(p.Taints, Taint.isSoft) }) ||
+		slices.ContainsFunc(s.Nodes, func(n Node) bool { return slices.ContainsFunc(n.Taints, Taint.isSoft) })
+}
+
+func (t Taint) isSoft() bool { return t.Effect == "PreferNoSchedule" }

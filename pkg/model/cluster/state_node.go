@@ -194,7 +194,7 @@ const undeclaredFor = 5 * time.Minute
 func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
 	i := slices.IndexFunc(n.Taints, func(t Taint) bool {
 		return !t.Ephemeral() && !slices.ContainsFunc(c.StartupTaints, func(s Taint) bool { return s.Key == t.Key }) &&
-			c.isTemporary(t) && t.Effect != "PreferNoSchedule" &&
+			c.isTemporary(t) && !t.isSoft() &&
 			(t.ofAgent() || now.Before(n.Created.Add(undeclaredFor)))
 	})
 	if i < 0 {

@@ -3,6 +3,7 @@ package requirements
 import (
 	"cmp"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -226,3 +227,20 @@ func (s Set) findKey(key string) (int, bool) {
 }
 
 func sameValues(a, b *int64) bool { return a == b || a != nil && b != nil && *a == *b }
+
+// FullText is the set in full; its String is shortened for people.
+func (s Set) FullText() string {
+	var b strings.Builder
+	for _, r := range s.All() {
+		fmt.Fprintf(&b, "%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
+		for _, n := range []*int64{r.Min, r.Max} {
+			if n != nil {
+				fmt.Fprintf(&b, " %d", *n)
+			} else {
+				b.WriteString(" -")
+			}
+		}
+		b.WriteByte(';')
+	}
+	return b.String()
+}

@@ -94,7 +94,7 @@ func (h *headroom) refusal(usd int64, going bool) string {
 			h.nodes)
 	case most.MillionthsUSD > 0 && spent+usd > most.MillionthsUSD:
 		return fmt.Sprintf("maxUSDPerHour is %.4f, and %.4f are left of it for a node that may cost %.4f",
-			inUSD(most.MillionthsUSD), inUSD(max(0, most.MillionthsUSD-spent)), inUSD(usd))
+			cluster.USD(most.MillionthsUSD), cluster.USD(max(0, most.MillionthsUSD-spent)), cluster.USD(usd))
 	case going:
 		return ""
 	case most.NodesPerMinute > 0 && h.recent >= most.NodesPerMinute:
@@ -213,5 +213,3 @@ func (h *headroom) withinPrice(l plan.Launch, wanted int) (plan.Launch, int64) {
 func needsSeveral(set requirements.Set) bool {
 	return slices.ContainsFunc(set.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 })
 }
-
-func inUSD(n int64) float64 { return float64(n) / 1e6 }

@@ -82,8 +82,8 @@ func (m *PoolHeadroom) NextLaunch(wanted int) (l plan.Launch, refused string) {
 		return m.last.Clone(), m.refused
 	}
 	if len(m.types) > 0 && m.types[0].most > m.left {
-		return l, fmt.Sprintf("%.4f USD/h are left of its limit of %.4f, and a node costs %.4f", inUSD(max(m.left, 0)),
-			inUSD(m.pool.Limits.Get(cluster.LimitUSD)), inUSD(m.types[0].most))
+		return l, fmt.Sprintf("%.4f USD/h are left of its limit of %.4f, and a node costs %.4f",
+			cluster.USD(max(m.left, 0)), cluster.USD(m.pool.Limits.Get(cluster.LimitUSD)), cluster.USD(m.types[0].most))
 	}
 	some := m.types
 	for len(some) > 1 && some[len(some)-1].most > max(m.left/int64(max(wanted, 1)), some[0].most) {
@@ -103,5 +103,3 @@ func isUnpriced(all []pricedType) (out []instancetypes.Type) {
 	}
 	return out
 }
-
-func inUSD(n int64) float64 { return float64(n) / 1e6 }

@@ -142,5 +142,5 @@ func PriceOf(s cluster.Snapshot, claim string, types func(cluster.Pool) []instan
 	}
 	pool, _ := s.PoolOf(s.Claims[i].Pool)
 	pool.Name, pool.Class = s.Claims[i].Pool, cmp.Or(pool.Class, s.Claims[i].Class)
-	return float64(cluster.StateNode{Claim: &s.Claims[i]}.LimitCharge(types(pool))) / 1e6
+	return cluster.USD(cluster.StateNode{Claim: &s.Claims[i]}.LimitCharge(types(pool)))
 }

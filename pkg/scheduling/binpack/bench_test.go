@@ -167,7 +167,7 @@ func BenchmarkWhatIf(b *testing.B) {
 		asked = append(asked, q, full)
 	}
 	b.ReportAllocs()
-	st, launched := NewWhatIf(s, sells), 0
+	st, launched := newWhatIf(s, sells), 0
 	for b.Loop() {
 		for _, q := range asked {
 			launched += len(st.PlanPods(q).Launches)

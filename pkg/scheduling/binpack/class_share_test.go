@@ -152,7 +152,7 @@ func TestWhatIfLeavesOutTheSame(t *testing.T) {
 	s := manypods.Services(t, 50)
 	s.Pods = append(s.Pods, hostilePods("terms", 60)...)
 	s.Rules.DemandMilliseconds, s.Rules.PackingIterations = 100, cluster.NoIterations
-	st := NewWhatIf(s, ResolveOfferings(s))
+	st := newWhatIf(s, ResolveOfferings(s))
 	few := s
 	few.Pods = s.Pods[100:]
 	left := 0

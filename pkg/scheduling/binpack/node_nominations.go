@@ -7,7 +7,6 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -35,7 +34,7 @@ func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 	for _, h := range s.StateNodes() {
 		list := pods[h.Name()]
 		// who a held node is for stands on its claim
-		if len(list) == 0 || h.AwaitsNominated() || !capacity.IsAwaitingPods(h, s.Now) {
+		if len(list) == 0 || h.AwaitsNominated() || !h.IsAwaitingPods(s.Now) {
 			continue
 		}
 		known := h.Claim.NominatedPods()

@@ -9,7 +9,6 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/scheduling/capacity"
 )
 
 // Only claims whose nodes the scheduler cannot have filled yet are told, and only what they do not know.
@@ -75,7 +74,7 @@ func TestHeldReplacementsAreAwaited(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	c := cluster.Claim{Name: "r", ProviderID: "r", Annotations: map[string]string{"joiner.sh/nominated-owners": "a=1"}}
 	n := cluster.Node{Name: "n-r", ProviderID: "r", Ready: true, ReadySince: now.Add(-5 * time.Minute), Taints: []cluster.Taint{{Key: "joiner.sh/nominated-pods-only", Value: "h", Effect: "NoSchedule"}}}
-	if !capacity.IsAwaitingPods(cluster.StateNode{Node: &n, Claim: &c}, now) {
+	if !(cluster.StateNode{Node: &n, Claim: &c}).IsAwaitingPods(now) {
 		t.Error("held, and not awaited")
 	}
 	s := cluster.Snapshot{Now: now, Claims: []cluster.Claim{c}, Nodes: []cluster.Node{n}}
@@ -83,7 +82,7 @@ func TestHeldReplacementsAreAwaited(t *testing.T) {
 		t.Errorf("it is told of %v", got)
 	}
 	n.Taints = nil
-	if capacity.IsAwaitingPods(cluster.StateNode{Node: &n, Claim: &c}, now) {
+	if (cluster.StateNode{Node: &n, Claim: &c}).IsAwaitingPods(now) {
 		t.Error("opened, and awaited")
 	}
 }

@@ -9,7 +9,6 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
-	"joiner.sh/pkg/scheduling/capacity"
 )
 
 // How many nodes of one cause are bought at most that none of their pods come to run on: so many, or where that is more
@@ -85,9 +84,9 @@ func (v *unusedNodes) readPods(hosts []cluster.StateNode) {
 // refusedPod is a pod that the host's node was nominated for, which waits although the scheduler has had its say.
 func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 	n := h.Node
-	if !n.Ready || n.ReadySince.IsZero() || v.s.Now.Sub(n.ReadySince) < capacity.RefusedAfter ||
+	if !n.Ready || n.ReadySince.IsZero() || v.s.Now.Sub(n.ReadySince) < cluster.RefusedAfter ||
 		h.MarkedForDeletion() ||
-		capacity.IsAwaitingPods(h, v.s.Now) || isKeptFree(h) {
+		h.IsAwaitingPods(v.s.Now) || isKeptFree(h) {
 		return nil, false
 	}
 	for _, key := range h.Claim.NominatedPods() {

@@ -69,10 +69,10 @@ func (r resolvedTypes) stillValid(now time.Time) bool {
 // WhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are.
 func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	if d == nil {
-		return NewWhatIf(s, sells)
+		return newWhatIf(s, sells)
 	}
 	if d.stock == nil || !d.stock.reuseFor(s, sells) {
-		d.stock = NewWhatIf(s, sells)
+		d.stock = newWhatIf(s, sells)
 	}
 	return d.stock
 }
@@ -82,7 +82,7 @@ const mostLearnt = 2_000
 
 // countRemembered is how much is remembered of what was asked.
 func countRemembered(w *packing.Problem) int {
-	n := len(w.Admissions.ByID) + len(w.Classes.Shapes)/10 + len(w.Options.Known)
+	n := len(w.Admissions.ByID) + len(w.Classes.Shapes)/10 + w.Options.AnswerCount()
 	for _, p := range w.Catalog.Pools {
 		n += len(p.Some.Known)
 	}

@@ -35,7 +35,7 @@ func TestCachedOfferingsAnswerAlike(t *testing.T) {
 			if st == before {
 				kept++
 			}
-			other := NewWhatIf(s, sells)
+			other := newWhatIf(s, sells)
 			for part := range 2 {
 				q := gone(s, part)
 				want, got := PodsFrom(q, sells), st.PlanPods(q)
@@ -179,7 +179,7 @@ func TestADepotNoticesThatAReservationIsTaken(t *testing.T) {
 	first := d.WhatIf(free.Snapshot, sells)
 	before := first.PodPrices(free.Snapshot, nil)
 	again := d.WhatIf(taken.Snapshot, sells)
-	got, want := again.PodPrices(taken.Snapshot, nil), NewWhatIf(taken.Snapshot, sells).PodPrices(taken.Snapshot, nil)
+	got, want := again.PodPrices(taken.Snapshot, nil), newWhatIf(taken.Snapshot, sells).PodPrices(taken.Snapshot, nil)
 	if diff := cmp.Diff(want, got); diff != "" || again != first || cmp.Equal(want, before) {
 		t.Errorf("pods were worth %v before, the same depot says %t (-anew +depot):\n%s", before, again == first, diff)
 	}

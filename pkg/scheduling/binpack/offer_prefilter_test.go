@@ -99,13 +99,13 @@ func TestPoolsLeftOutAreNotMissed(t *testing.T) {
 				w.Snapshot.Pools = append(w.Snapshot.Pools, p)
 			}
 		}
-		all := func(w *scenario.World) plan.Plan {
-			return search.SolveProblem(packing.NewProblemUpTo(w.Snapshot, w.Market, 1000))
+		upTo := func(few int) plan.Plan {
+			p := packing.NewSharedDemand(w.Snapshot)
+			p.ResolveOffers(w.Market, few)
+			p.AddClusterState()
+			return search.SolveProblem(p)
 		}
-		some := func(w *scenario.World) plan.Plan {
-			return search.SolveProblem(packing.NewProblemUpTo(w.Snapshot, w.Market, 0))
-		}
-		want, got := all(w), some(w)
+		want, got := upTo(1000), upTo(0)
 		for _, fault := range w.Check(got) {
 			t.Errorf("seed %d: %s", seed, fault)
 		}

@@ -5,7 +5,6 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/scheduling/packing"
-	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/search"
 )
 
@@ -37,9 +36,6 @@ func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Typ
 	}
 	return types
 }
-
-// DemandMilliseconds is how much work all pods of a pass may be by the settings.
-func DemandMilliseconds(rules cluster.Settings) int { return podclass.DemandMilliseconds(rules) }
 
 // Pods decides where every pod without a place goes. It depends on nothing but the snapshot: equal snapshots give equal
 // plans, in whatever order their lists are.

@@ -5,7 +5,6 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -81,7 +80,7 @@ func TestSpotShareIsSoft(t *testing.T) {
 			t.Errorf("seed %d: %d pods unplaced, %d without the limit", seed, len(p.Unplaced), len(free.Unplaced))
 		}
 		before, nodes := spotShares(free, w.Types)
-		if after, _ := spotShares(p, w.Types); nodes > capacity.FewSpotNodes && after < before {
+		if after, _ := spotShares(p, w.Types); nodes > 4 && after < before {
 			bitten++
 		}
 	}

@@ -39,9 +39,9 @@ type answeredPlans struct {
 // mostAnswers is how many plans are kept.
 const mostAnswers = 64
 
-// NewWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
+// newWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
 // in nothing else.
-func NewWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
+func newWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	st := NewWhatIfEdited(allWaiting(s), sells)
 	st.few = rankScarceOffers(st.from)
 	return st
@@ -68,7 +68,7 @@ func resolveAllPools(s cluster.Snapshot, sells Offerings) *packing.Problem {
 // asksOf are the admissions for which the pods of the other problem may ask this one.
 func asksOf(w *packing.Problem, other *packing.Problem) []*podclass.Admission {
 	var asks []*podclass.Admission
-	softTaint := podclass.HasSoftTaints(other.S)
+	softTaint := other.S.HasSoftTaints()
 	for _, k := range other.Classes.List {
 		for _, x := range podclass.RelaxationSteps(k.Pod, w.S.Rules.IgnorePreferences, softTaint) {
 			asks = append(asks, w.Admissions.AdmissionOf(x))
@@ -172,7 +172,8 @@ func (st *WhatIf) problemOf(s cluster.Snapshot) *packing.Problem {
 // supplyOfferings completes a problem that knows who needs a place.
 func (st *WhatIf) supplyOfferings(w *packing.Problem) {
 	from := st.from
-	w.Classes.Shapes, w.Options.Known = from.Classes.Shapes, from.Options.Known
+	w.Classes.Shapes = from.Classes.Shapes
+	w.Options.ShareAnswers(from.Options)
 	w.SetDims(from.Dims)
 	w.Admissions, w.Catalog = from.Admissions.ForSnapshot(w.S), from.Catalog
 	w.Catalog.ByWeight() // found once for all questions

@@ -22,7 +22,7 @@ func TestStockAnswersAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := NewWhatIf(w.Snapshot, w.Market)
+		st := newWhatIf(w.Snapshot, w.Market)
 		for part := range 4 {
 			s := gone(w.Snapshot, part)
 			want, got := PodsFrom(s, w.Market), st.PlanPods(s)
@@ -66,7 +66,7 @@ func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := NewWhatIf(w.Snapshot, w.Market)
+		st := newWhatIf(w.Snapshot, w.Market)
 		worth := st.PodPrices(w.Snapshot, nil)
 		for part := range 4 {
 			cost, sum := 0.0, 0.0
@@ -98,7 +98,7 @@ func TestAPodCostsLessWhereACommitmentHasRoom(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		usd, ok := NewWhatIf(w.Snapshot, w.Market).MinPodPrice(w.Snapshot.Pods[0])
+		usd, ok := newWhatIf(w.Snapshot, w.Market).MinPodPrice(w.Snapshot.Pods[0])
 		if !ok {
 			t.Fatalf("%q: no pool sells a node", lines)
 		}
@@ -124,7 +124,7 @@ func TestStockHasOffersInEachZone(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	p := NewWhatIf(w.Snapshot, w.Market).PlanPods(w.Snapshot)
+	p := newWhatIf(w.Snapshot, w.Market).PlanPods(w.Snapshot)
 	zones := map[string]bool{}
 	for _, l := range p.Launches {
 		zones[l.Choice.Zone] = true

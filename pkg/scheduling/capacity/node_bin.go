@@ -107,20 +107,6 @@ func FitCount(need, room []int64) int {
 	return int(n)
 }
 
-// PortsConflict reports whether pods with these host ports cannot share a node.
-func PortsConflict(a, b []cluster.HostPort) bool {
-	for _, x := range a {
-		for _, y := range b {
-			if x.Port == y.Port && x.Protocol == y.Protocol && (x.IP == y.IP || anyIP(x.IP) || anyIP(y.IP)) {
-				return true
-			}
-		}
-	}
-	return false
-}
-
-func anyIP(ip string) bool { return ip == "" || ip == "0.0.0.0" || ip == "::" }
-
 // NarrowOpenLabels limits the open labels to what the alternative allows; false when that leaves no value of one.
 func NarrowOpenLabels(open, alt requirements.Set) (requirements.Set, bool) {
 	if open.Len() == 0 {

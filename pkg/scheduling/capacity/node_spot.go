@@ -5,8 +5,8 @@ import "joiner.sh/pkg/model/instancetypes"
 // defaultSpotPoolShare is the part of all spot capacity that may be in one instance type in one zone.
 const defaultSpotPoolShare = 0.8
 
-// FewSpotNodes is up to how many spot nodes there is no such limit.
-const FewSpotNodes = 4
+// fewSpotNodes is up to how many spot nodes there is no such limit.
+const fewSpotNodes = 4
 
 // SpotUsage is the spot capacity of a cluster, in millicores.
 type SpotUsage struct {
@@ -15,6 +15,9 @@ type SpotUsage struct {
 	Nodes  int
 	share  float64 // how much of all may be in one pool of capacity, that is one type in one zone
 }
+
+// AreFew reports whether one more spot node would be within what no limit is for.
+func (u SpotUsage) AreFew() bool { return u.Nodes < fewSpotNodes }
 
 // Add counts so much spot capacity more, or less.
 func (u *SpotUsage) Add(o instancetypes.Offer, cpu int64, nodes int) {
@@ -30,7 +33,7 @@ func (u SpotUsage) MostInPool() int64 { return int64(u.share * float64(u.total))
 
 // ExceedsShare reports whether the pool of capacity has more than its share.
 func (u SpotUsage) ExceedsShare(o instancetypes.Offer) bool {
-	return o.CapacityType == instancetypes.Spot && u.Nodes > FewSpotNodes &&
+	return o.CapacityType == instancetypes.Spot && u.Nodes > fewSpotNodes &&
 		float64(u.ByPool[o]) > u.share*float64(u.total)
 }
 

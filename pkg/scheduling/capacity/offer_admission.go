@@ -10,6 +10,9 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
+// mostAlternatives bounds the alternatives of which the first is remembered: the sum with 2 is an int16.
+const mostAlternatives = 1 << 14
+
 // hostAnswers are those about one host: by number of the admission 0 for unknown, else 2 more than the alternative.
 type hostAnswers struct{ byAdmission []int16 }
 
@@ -30,7 +33,7 @@ func (o *Offering) FirstAlternative(a *podclass.Admission) int {
 		}
 		for i := range a.Alternatives {
 			if o.meetsAlternative(a, i) {
-				x.ByOffer[o.index] = int16(min(i, 1<<14)) + 1
+				x.ByOffer[o.index] = int16(min(i, mostAlternatives)) + 1
 				break
 			}
 		}
@@ -68,7 +71,7 @@ func (b *Bin) AlternativeFor(a *podclass.Admission) int {
 		x.byAdmission = append(x.byAdmission, make([]int16, a.Number+1-len(x.byAdmission))...)
 	}
 	if x.byAdmission[a.Number] == 0 {
-		x.byAdmission[a.Number] = int16(min(b.findAlternative(a), 1<<14)) + 2
+		x.byAdmission[a.Number] = int16(min(b.findAlternative(a), mostAlternatives)) + 2
 	}
 	return int(x.byAdmission[a.Number]) - 2
 }

@@ -31,11 +31,11 @@ type Catalog struct {
 	Named   map[string][]string // see NamedValues
 	Sold    offeredDomains
 	domains map[FilteredKey][]string // see SoldDomains
-	weights *PoolTiers               // once a node was wanted
+	weights *poolTiers               // once a node was wanted
 }
 
-// NewCatalog is a catalog of no pools yet, in which up to few are all looked at.
-func NewCatalog(dims podclass.Dims, as *podclass.Admissions, few int) *Catalog {
+// newCatalog is a catalog of no pools yet, in which up to few are all looked at.
+func newCatalog(dims podclass.Dims, as *podclass.Admissions, few int) *Catalog {
 	return &Catalog{dims: dims, Admissions: as, Few: few, Sold: offeredDomains{}, domains: map[FilteredKey][]string{},
 		byType: map[string]*InstanceType{}}
 }
@@ -49,13 +49,15 @@ type CatalogBuilder struct {
 	All     []cluster.StateNode
 	Classes *podclass.Classes
 	Stages  podclass.StageTeller
-	Catalog *Catalog
+	catalog *Catalog
 }
 
 // FindPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
-// they can launch.
-func (b *CatalogBuilder) FindPools(sells func(class string) []instancetypes.Type) {
-	c := b.Catalog
+// they can launch. Up to few pools are all looked at.
+func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, few int,
+	sells func(class string) []instancetypes.Type) *Catalog {
+	c := newCatalog(dims, as, few)
+	b.catalog = c
 	sold := withoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
 	c.Pools, c.Skipped = UsablePools(b.S)
 	slices.SortFunc(c.Pools, func(a, b *Pool) int {
@@ -73,6 +75,7 @@ func (b *CatalogBuilder) FindPools(sells func(class string) []instancetypes.Type
 	c.Sale = NewRanking(slices.DeleteFunc(slices.Clone(c.Offers),
 		func(o *Offering) bool { return !o.forSale() || o.InstanceType.Pool.inflexible }),
 		len(c.dims))
+	return c
 }
 
 // lowerToObserved is what pools sell, with what nodes that stand today turned out to have less of: the class remembers
@@ -165,7 +168,7 @@ func (cat *Catalog) CountUse(all []cluster.StateNode, sold func(cluster.Pool) []
 
 // stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
 func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) {
-	c := b.Catalog
+	c := b.catalog
 	list := slices.DeleteFunc(slices.Clone(c.Pools), func(p *Pool) bool { return p.Aside != "" })
 	first := 0
 	if c.HasMany() && len(list) > 0 {
@@ -225,7 +228,7 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type) {
 			return
 		}
 	}
-	c, as := b.Catalog, b.Catalog.Admissions
+	c, as := b.catalog, b.catalog.Admissions
 	m := &InstanceType{id: len(p.Models), number: as.Models, Pool: p, Type: t,
 		Volumes: b.Classes.Limits.ExpectedOn(t.Name, t.EBSVolumes)}
 	c.byType[t.Name] = m

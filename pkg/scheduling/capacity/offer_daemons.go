@@ -13,7 +13,7 @@ import (
 // countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool, beside
 // the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
 func (b *CatalogBuilder) countDaemons(p *Pool) {
-	as := b.Catalog.Admissions
+	as := b.catalog.Admissions
 	p.oversized = oversizedIn(as, p.Offers)
 	for _, o := range p.Offers {
 		o.Daemons = slices.DeleteFunc(o.Daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
@@ -21,8 +21,8 @@ func (b *CatalogBuilder) countDaemons(p *Pool) {
 			o.DaemonNeed = o.DaemonNeed.Add(as.Daemons[i].Pod.Need)
 			o.Ports = append(o.Ports, as.Daemons[i].Pod.HostPorts...)
 		}
-		o.Room = b.Catalog.dims.VectorOf(o.InstanceType.Type.Allocatable.Sub(o.DaemonNeed))
-		b.Catalog.dims.SetVolumes(o.Room, o.InstanceType.Volumes)
+		o.Room = b.catalog.dims.VectorOf(o.InstanceType.Type.Allocatable.Sub(o.DaemonNeed))
+		b.catalog.dims.SetVolumes(o.Room, o.InstanceType.Volumes)
 	}
 }
 

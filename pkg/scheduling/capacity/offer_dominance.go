@@ -21,11 +21,11 @@ func (o *Offering) forSale() bool { return o.Available && !o.Limited() }
 
 // forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offers []*Offering) []*Offering {
-	return ByPrice(slices.DeleteFunc(slices.Clone(offers), func(o *Offering) bool { return !o.forSale() }))
+	return byPrice(slices.DeleteFunc(slices.Clone(offers), func(o *Offering) bool { return !o.forSale() }))
 }
 
-// ByPrice are the offers, the cheapest first, among equals those with more room.
-func ByPrice(offers []*Offering) []*Offering {
+// byPrice are the offers, the cheapest first, among equals those with more room.
+func byPrice(offers []*Offering) []*Offering {
 	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
 		price float64
 		offer *Offering
@@ -61,12 +61,12 @@ func filterUndominated(offers []*Offering, asks []*podclass.Admission) []admitte
 
 // filterAdmitting are the offers that admit something.
 func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []admittedOffer {
-	words := (len(asks) + 63) / 64
+	words := (len(asks) + wordBits - 1) / wordBits
 	bits := make([]uint64, words*len(offers))
 	for i, ask := range asks { // what an admission knows of offers lies side by side
 		for j, o := range offers {
 			if o.FirstAlternative(ask) >= 0 {
-				bits[j*words+i/64] |= 1 << (i % 64)
+				bits[j*words+i/wordBits] |= 1 << (i % wordBits)
 			}
 		}
 	}
@@ -310,16 +310,19 @@ func (cat *Catalog) UndominatedOf(asks []*podclass.Admission) []*Offering {
 	return offersOf(filterUndominated(forSale(some), asks))
 }
 
-// FilterUndominated leaves out, of offers of the pool with the cheapest first, those that none of the admissions needs:
-// they admit nothing, or another costs no more, admits as much and holds as much.
+// FilterUndominated leaves out, of offers of the pool, those that none of the admissions needs: they admit nothing, or
+// another costs no more, admits as much and holds as much. The rest are the cheapest first.
 func (p *Pool) FilterUndominated(offers []*Offering, asks []*podclass.Admission) []*Offering {
-	return offersOf(filterUndominated(offers, p.concernedAdmissions(asks)))
+	return offersOf(filterUndominated(byPrice(offers), p.concernedAdmissions(asks)))
 }
 
 // concernedAdmissions are the admissions that may hold on nodes of the pool.
 func (p *Pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
 	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
+
+// wordBits is how many bits one word of a set has.
+const wordBits = 64
 
 // coversBits reports whether a has every bit of b.
 func coversBits(a, b []uint64) bool {

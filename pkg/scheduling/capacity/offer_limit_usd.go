@@ -28,11 +28,11 @@ func (p *Pool) chargedType(m *InstanceType) *instancetypes.Type {
 	return &t
 }
 
-// OverText tells that the pool has used so much of a limit.
-func OverText(p *Pool, name string, used int64) string {
+// LimitText tells that the pool has used so much of a limit.
+func (p *Pool) LimitText(name string, used int64) string {
 	if name == cluster.LimitUSD {
-		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", float64(p.Limits.Get(name))/1e6,
-			float64(used)/1e6)
+		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", cluster.USD(p.Limits.Get(name)),
+			cluster.USD(used))
 	}
 	return fmt.Sprintf("limit %s %s would be exceeded: %s used", name, resources.Format(name, p.Limits.Get(name)),
 		resources.Format(name, used))

@@ -121,6 +121,6 @@ func MarkNeededForMinValues(opts []TypeOption, set requirements.Set) []bool {
 }
 
 // OnlyOption is the offer as all that may be launched.
-func OnlyOption(o *Offering) []TypeOption {
+func (o *Offering) OnlyOption() []TypeOption {
 	return []TypeOption{{Model: o.InstanceType, Offers: []*Offering{o}, Best: o}}
 }

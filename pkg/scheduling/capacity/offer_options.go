@@ -18,14 +18,11 @@ const mostTypes = 60
 // defaultPriceMargin is how much dearer other types may be, as a factor, where the settings do not say.
 const defaultPriceMargin = 1.2
 
-// defaultSpotTypes is how many types a spot launch names at any price where the settings do not say.
-const defaultSpotTypes = 15
-
 // PriceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
 // many types a spot launch names at any price.
 func (f *OptionFinder) PriceFlexibility() (margin float64, minSpotInstanceTypes int) {
 	return cmp.Or(f.Rules.InstanceTypePriceFactor, defaultPriceMargin),
-		cmp.Or(f.Rules.MinSpotInstanceTypes, defaultSpotTypes)
+		f.Rules.LeastSpotTypes()
 }
 
 // ChooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that
@@ -99,16 +96,32 @@ type TypeOption struct {
 type OptionFinder struct {
 	Dims  podclass.Dims
 	Rules *cluster.Settings
-	Known map[string]*LoadRequirements
-	asked []int32 // of the loads asked about last
+	known map[string]*loadRequirements // once some was asked for
+	asked []int32                      // of the loads asked about last
 	last  lastOptions
 }
+
+// Of each load the number of its alternative is a part of the key of an answer; from manyAlts on nothing is remembered.
+const altBits, manyAlts = 8, 1<<altBits - 1
+
+// ShareAnswers shares what the other was asked and will be.
+func (f *OptionFinder) ShareAnswers(other *OptionFinder) { f.known = other.rememberAnswers() }
+
+func (f *OptionFinder) rememberAnswers() map[string]*loadRequirements {
+	if f.known == nil {
+		f.known = map[string]*loadRequirements{}
+	}
+	return f.known
+}
+
+// AnswerCount is how many answers are remembered.
+func (f *OptionFinder) AnswerCount() int { return len(f.known) }
 
 // LaunchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
 // pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
 func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, all bool) ([]TypeOption,
 	requirements.Set) {
-	h := f.RequirementsOf(p, loads)
+	h := f.requirementsOf(p, loads)
 	used, ports := f.SumLoads(loads)
 	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
 	if alone && f.last.id == h.id && f.last.all == all && slices.Equal(f.last.used, used) {
@@ -128,19 +141,24 @@ func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, 
 			out = append(out, opt)
 		}
 	}
-	slices.SortFunc(out, CompareOptionPrice)
+	slices.SortFunc(out, TypeOption.ComparePrice)
 	if alone {
 		f.last = lastOptions{h.id, all, used, out}
 	}
 	return out, h.Set
 }
 
-// RequirementsOf tells what a node of the pool must meet to hold the loads (the pool's own requirements and, of each
-// load, the alternative that was chosen for it) and what can.
-func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) *LoadRequirements {
+// RequirementsOf tells what a node of the pool must meet to hold the loads: the pool's own requirements and, of each
+// load, the alternative that was chosen for it.
+func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) requirements.Set {
+	return f.requirementsOf(p, loads).Set
+}
+
+// requirementsOf is RequirementsOf with what can meet them.
+func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirements {
 	f.asked = f.asked[:0]
 	for _, l := range loads {
-		f.asked = append(f.asked, int32(l.Admission.Number)<<8|int32(min(l.Alt, 255)))
+		f.asked = append(f.asked, int32(l.Admission.Number)<<altBits|int32(min(l.Alt, manyAlts)))
 	}
 	slices.Sort(f.asked)
 	f.asked = slices.Compact(f.asked)
@@ -148,10 +166,11 @@ func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) *LoadRequirement
 	for _, x := range f.asked {
 		id = strconv.AppendInt(append(id, ' '), int64(x), 36)
 	}
-	if h, ok := f.Known[string(id)]; ok && !slices.ContainsFunc(loads, func(l PodLoad) bool { return l.Alt >= 255 }) {
+	isLate := func(l PodLoad) bool { return l.Alt >= manyAlts }
+	if h, ok := f.known[string(id)]; ok && !slices.ContainsFunc(loads, isLate) {
 		return h
 	}
-	h := &LoadRequirements{id: string(id), Set: p.Required, pool: p, options: make([]*TypeOption, len(p.ForSale))}
+	h := &loadRequirements{id: string(id), Set: p.Required, pool: p, options: make([]*TypeOption, len(p.ForSale))}
 	keys := map[string]int{} // how many ask for it
 	for i, l := range loads {
 		if slices.ContainsFunc(loads[:i],
@@ -170,13 +189,13 @@ func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) *LoadRequirement
 			h.joint = append(h.joint, r)
 		}
 	}
-	f.Known[h.id] = h
+	f.rememberAnswers()[h.id] = h
 	return h
 }
 
-// LoadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
+// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
 // asked for.
-type LoadRequirements struct {
+type loadRequirements struct {
 	id    string
 	Set   requirements.Set
 	pool  *Pool
@@ -188,13 +207,13 @@ type LoadRequirements struct {
 
 // optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint
 // requirements of all allow.
-func (h *LoadRequirements) optionFor(i int) *TypeOption {
+func (h *loadRequirements) optionFor(i int) *TypeOption {
 	if h.options[i] == nil {
 		m := h.pool.ForSale[i]
 		opt := &TypeOption{Model: m}
 		if m.meetsRequirements(h.joint) {
 			for _, o := range m.sale {
-				if LoadsAllowed(h.loads, o) {
+				if o.AllowsLoads(h.loads) {
 					opt.Offers = append(opt.Offers, o)
 				}
 			}
@@ -209,7 +228,7 @@ func (h *LoadRequirements) optionFor(i int) *TypeOption {
 func (x *TypeOption) holding(used []int64, ports []cluster.HostPort) (TypeOption, bool) {
 	opt := TypeOption{Model: x.Model}
 	for _, o := range x.Offers {
-		if !AtLeast(o.Room, used) || PortsConflict(ports, o.Ports) {
+		if !AtLeast(o.Room, used) || cluster.PortsConflict(ports, o.Ports) {
 			continue
 		}
 		if opt.Best == nil {
@@ -229,9 +248,9 @@ type lastOptions struct {
 	options []TypeOption
 }
 
-// CompareOptionPrice orders options by price, among equals by name.
-func CompareOptionPrice(a, b TypeOption) int {
-	return cmp.Or(cmp.Compare(a.Best.Price, b.Best.Price), strings.Compare(a.Model.Type.Name, b.Model.Type.Name))
+// ComparePrice orders options by price, among equals by name.
+func (x TypeOption) ComparePrice(y TypeOption) int {
+	return cmp.Or(cmp.Compare(x.Best.Price, y.Best.Price), strings.Compare(x.Model.Type.Name, y.Model.Type.Name))
 }
 
 // hasRoomFor reports whether some node of the model has so much room.
@@ -239,8 +258,8 @@ func (m *InstanceType) hasRoomFor(used []int64) bool {
 	return slices.ContainsFunc(m.sale, func(o *Offering) bool { return AtLeast(o.Room, used) })
 }
 
-// LoadsAllowed reports whether each of the loads may be on a node of the offer.
-func LoadsAllowed(loads []PodLoad, o *Offering) bool {
+// AllowsLoads reports whether each of the loads may be on a node of the offer.
+func (o *Offering) AllowsLoads(loads []PodLoad) bool {
 	for _, l := range loads {
 		if !o.meetsAlternative(l.Admission, l.Alt) {
 			return false

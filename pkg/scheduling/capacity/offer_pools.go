@@ -259,7 +259,7 @@ func (p *Pool) ForParties() []*Offering {
 	if len(p.Reserved) == 0 || !p.MayBeOneType {
 		return p.Sale
 	}
-	return ByPrice(slices.Concat(p.Reserved, p.Sale))
+	return byPrice(slices.Concat(p.Reserved, p.Sale))
 }
 
 // ChooseCustomLabels is one value for each label of the set that the launch has to choose: for those that instances

@@ -35,28 +35,28 @@ type poolFilter struct {
 
 // setAside decides which pools nobody looks at, and why.
 func (b *CatalogBuilder) setAside() {
-	if !b.Catalog.HasMany() {
+	if !b.catalog.HasMany() {
 		return
 	}
 	c := &poolFilter{b: b, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
 		full: map[string]bool{}}
 	c.prepareFilter()
-	for _, p := range b.Catalog.Pools {
+	for _, p := range b.catalog.Pools {
 		p.Aside = c.asideReason(p)
 	}
 }
 
 func (c *poolFilter) prepareFilter() {
-	softTaint := podclass.HasSoftTaints(*c.b.S)
+	softTaint := c.b.S.HasSoftTaints()
 	for _, k := range c.b.Classes.List {
 		list := podclass.RelaxationSteps(k.Pod, c.b.S.Rules.IgnorePreferences, softTaint)
-		c.asks = append(c.asks, c.b.Catalog.Admissions.AdmissionOf(list[len(list)-1]))
+		c.asks = append(c.asks, c.b.catalog.Admissions.AdmissionOf(list[len(list)-1]))
 		for _, x := range list {
 			c.noteKeys(x.NodeAlternatives(true))
 		}
 	}
 	c.asks = podclass.DistinctAdmissions(c.asks)
-	for _, d := range c.b.Catalog.Admissions.Daemons {
+	for _, d := range c.b.catalog.Admissions.Daemons {
 		c.noteKeys(d.Admission.Alternatives)
 	}
 	for i := range c.b.S.Pods {
@@ -102,7 +102,7 @@ func (c *poolFilter) asideReason(p *Pool) string {
 			unseen = append(unseen, r.Key)
 		}
 	}
-	id := fmt.Sprintf("%d|%s|%v", p.Weight, podclass.RequirementText(p.Required.Without(unseen...)), p.Taints)
+	id := fmt.Sprintf("%d|%s|%v", p.Weight, p.Required.Without(unseen...).FullText(), p.Taints)
 	if c.full[id] || c.alike[id] >= mostAlike {
 		return "it is like other pools, which are used first"
 	}
@@ -133,7 +133,7 @@ func (p *Pool) exhaustedLimits() string {
 			used = p.Used.Nodes
 		}
 		if used >= p.Limits.Get(name) {
-			parts = append(parts, OverText(p, name, used))
+			parts = append(parts, p.LimitText(name, used))
 		}
 	}
 	slices.Sort(parts)

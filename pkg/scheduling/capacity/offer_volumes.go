@@ -22,7 +22,7 @@ func AddSharedVolumes(d podclass.Dims, to []int64, loads []PodLoad) {
 	var seen []cluster.Volume
 	for _, l := range loads {
 		for _, v := range l.Pod.Class.Volumes.Shared {
-			if at := slices.Index(d, podclass.VolumesPrefix+v.Driver); at >= 0 && !slices.Contains(seen, v) {
+			if at := d.VolumesOf(v.Driver); at >= 0 && !slices.Contains(seen, v) {
 				seen = append(seen, v)
 				to[at]++
 			}

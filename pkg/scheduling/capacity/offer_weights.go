@@ -6,36 +6,37 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// PoolTiers are the pools by weight, the heaviest first.
-type PoolTiers struct {
-	Pools [][]*Pool
+// poolTiers are the pools by weight, the heaviest first.
+type poolTiers struct {
+	pools [][]*Pool
 	known []map[pricedNeed]bool // by index of pools: what sells has answered
 }
 
-// ByWeight finds them once.
-func (cat *Catalog) ByWeight() *PoolTiers {
+// ByWeight are the pools by weight, the heaviest first.
+func (cat *Catalog) ByWeight() [][]*Pool {
 	if cat.weights != nil {
-		return cat.weights
+		return cat.weights.pools
 	}
-	cat.weights = &PoolTiers{}
+	cat.weights = &poolTiers{}
 	for start := 0; start < len(cat.Pools); {
 		end := start
 		for end < len(cat.Pools) && cat.Pools[end].Weight == cat.Pools[start].Weight {
 			end++
 		}
-		cat.weights.Pools = append(cat.weights.Pools, cat.Pools[start:end])
+		cat.weights.pools = append(cat.weights.pools, cat.Pools[start:end])
 		cat.weights.known = append(cat.weights.known, map[pricedNeed]bool{})
 		start = end
 	}
-	return cat.weights
+	return cat.weights.pools
 }
 
 // TierSells reports whether pools of that weight have a node for sale that can hold a pod of the class.
-func (x *PoolTiers) TierSells(i int, admit *podclass.Admission, k *podclass.Class) bool {
+func (cat *Catalog) TierSells(i int, admit *podclass.Admission, k *podclass.Class) bool {
+	x := cat.weights
 	id := pricedNeed{admit, k.Shape}
 	yes, ok := x.known[i][id]
 	if !ok {
-		yes = slices.ContainsFunc(x.Pools[i], func(p *Pool) bool {
+		yes = slices.ContainsFunc(x.pools[i], func(p *Pool) bool {
 			return !p.refuses(admit) && slices.ContainsFunc(p.Sale,
 				func(o *Offering) bool { return FitCount(k.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 		})
@@ -47,9 +48,8 @@ func (x *PoolTiers) TierSells(i int, admit *podclass.Admission, k *podclass.Clas
 // HeaviestTier is the index of the heaviest pools that sell a node for pods of the class with the admission, -1 for
 // none.
 func (cat *Catalog) HeaviestTier(admit *podclass.Admission, k *podclass.Class) int {
-	x := cat.ByWeight()
-	for i := range x.Pools {
-		if x.TierSells(i, admit, k) {
+	for i := range cat.ByWeight() {
+		if cat.TierSells(i, admit, k) {
 			return i
 		}
 	}
@@ -58,14 +58,14 @@ func (cat *Catalog) HeaviestTier(admit *podclass.Admission, k *podclass.Class) i
 
 // HomeIn is HeaviestTier for a view that is tied to domains, 0 where all pools weigh the same.
 func (cat *Catalog) HomeIn(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
-	if len(cat.ByWeight().Pools) < 2 {
+	if len(cat.ByWeight()) < 2 {
 		return 0
 	}
 	admit := cat.Admissions.PinnedAdmission(v.Admission, pins)
 	if i := cat.HeaviestTier(admit, v.Class); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(cat.ByWeight().Pools, func(pools []*Pool) bool {
+	return slices.IndexFunc(cat.ByWeight(), func(pools []*Pool) bool {
 		return slices.ContainsFunc(pools, func(p *Pool) bool { return p.reserves(v.Class, admit) })
 	})
 }

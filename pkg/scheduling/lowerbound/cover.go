@@ -67,8 +67,9 @@ func NewSolver(p CoverProblem) *Solver {
 	return &Solver{r, newSolver(r.problem)}
 }
 
-// ClassCount is how many classes the problem has that it works with, by whose third power the work grows.
-func (s *Solver) ClassCount() int { return s.s.m.rowCount() }
+// HasManyClasses reports whether the problem has so many classes that it works with that pricing them takes its time,
+// which grows with their third power.
+func (s *Solver) HasManyClasses() bool { return s.s.m.hasMany() }
 
 // Solve prices the classes. Classes that no offer holds get the value 0.
 func (s *Solver) Solve() ClassPrices {
@@ -101,7 +102,7 @@ func (s *solver) generateColumns() ClassPrices {
 	}
 	exchanged, last, with := true, max(1, p.Rounds), 0.0
 	enough := enough
-	if s.m.rowCount() > manyClasses {
+	if s.m.hasMany() {
 		enough = enoughOf
 	}
 	all := true // ask every offer, which alone can prove a bound, or only those that came near lately
@@ -115,7 +116,7 @@ func (s *solver) generateColumns() ClassPrices {
 				s.filler.Value[i] = (1-mix)*s.filler.Value[i] + mix*best.Value[i]
 			}
 		}
-		if !exchanged && best.Least < with*(1+wrong) {
+		if !exchanged && best.Least < with*(1+slight) {
 			break // exchanges were right all along
 		}
 		added := s.priceOffers(pure, all)
@@ -141,7 +142,7 @@ func (s *solver) generateColumns() ClassPrices {
 			last = 0
 		}
 	}
-	if !exchanged && best.Bound < with*(1+wrong) { // they will be of use when counts change
+	if !exchanged && best.Bound < with*(1+slight) { // they will be of use when counts change
 		s.m.setExchanges(true)
 	}
 	return best
@@ -165,6 +166,8 @@ const (
 	every = 5
 	// few new columns are a sign that the offers that are asked have nothing more to tell.
 	few = 4
+	// exactTries is how often only those values are lowered that the best fill of an offer has, before all are.
+	exactTries = 3
 	// near is the part of its price that an offer's best fill must be worth for the offer to be asked in every round.
 	near = 0.9
 )
@@ -248,12 +251,12 @@ func (p CoverProblem) mostOn(k int32, room []float64) float64 {
 		}
 	}
 	if math.IsInf(n, 1) {
-		n = 1e6 // it takes nothing
+		n = plenty // it takes nothing
 	}
 	if c.parts {
 		return max(0, n)
 	}
-	return max(0, math.Floor(n+1e-9))
+	return max(0, math.Floor(n+tolerance))
 }
 
 // priceOffers asks offers, all or those that are near, for the best fill at the filler's values, and gives the master
@@ -301,12 +304,12 @@ func (s *solver) priceOffers(pure []float64, all bool) int {
 		c := column{cost: o.Price}
 		gain := 0.0
 		for j, n := range s.filler.N {
-			if k := o.Holds[j]; n > 1e-7 && s.m.row[k] >= 0 {
+			if k := o.Holds[j]; n > spill && s.m.row[k] >= 0 {
 				c.class, c.amount = append(c.class, k), append(c.amount, n)
 				gain += n * pure[k]
 			}
 		}
-		if gain > o.Price*(1+1e-7) {
+		if gain > o.Price*(1+spill) {
 			s.m.addColumn(c)
 			added++
 		}
@@ -323,7 +326,7 @@ func (s *solver) priceLimited(i int32, pure []float64) (added int) {
 	s.filler.Value[k] = s.upper[i]
 	c, gain := column{class: []int32{k}, amount: []float64{-1}, limited: true}, -pure[k]
 	for j, n := range s.filler.N {
-		if k := o.Holds[j]; n > 1e-7 && s.m.row[k] >= 0 {
+		if k := o.Holds[j]; n > spill && s.m.row[k] >= 0 {
 			c.class, c.amount = append(c.class, k), append(c.amount, n)
 			gain += n * pure[k]
 		}
@@ -348,11 +351,11 @@ func (s *solver) makeFeasible() {
 			}
 			factor := o.Price / upper
 			for j, k := range o.Holds {
-				if try >= 3 || s.filler.N[j] > 1e-7 {
+				if try >= exactTries || s.filler.N[j] > spill {
 					v[k] *= factor
 				}
 			}
-			if try > 4 {
+			if try > exactTries+1 {
 				break // not even now: rounding; worth is asked for less than the whole
 			}
 		}

@@ -51,7 +51,7 @@ func TestClassesWithoutPodsAreNoWork(t *testing.T) {
 		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
 		Rounds:  10,
 	})
-	if n := s.ClassCount(); n != 1 {
+	if n := s.s.m.rowCount(); n != 1 {
 		t.Errorf("it works with %d classes, want the one with pods", n)
 	}
 	if got := s.Solve(); got.Value[1] != 0 {

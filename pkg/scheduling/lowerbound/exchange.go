@@ -5,8 +5,9 @@ import (
 	"slices"
 )
 
-// wrong is by how much fleets cost more without exchanges, as a part of it, where those are wrong.
-const wrong = 1e-3
+// slight is the part of a cost or of a demand that is little enough not to matter, and enough to tell equals apart: as
+// much more may fleets cost without exchanges before these count as wrong.
+const slight = 1e-3
 
 // exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another
 // class, where theirs together need no more and may be on every offer that the other may be on. In a fractional fleet
@@ -52,12 +53,12 @@ func (s *solver) exchangeColumns() []column {
 			p, q, n := s.Classes[below].Need, s.Classes[above].Need, s.Classes[j].Need
 			det := p[x]*q[y] - p[y]*q[x]
 			t, u := (n[x]*q[y]-n[y]*q[x])/det, (p[x]*n[y]-p[y]*n[x])/det
-			if det > 1e-9 && t > 1e-9 && u > 1e-9 && s.needCovers(j, [2]int32{below, above}, [2]float64{t, u}) {
+			if min(det, t, u) > tolerance && s.needCovers(j, [2]int32{below, above}, [2]float64{t, u}) {
 				out = append(out, column{class: []int32{below, above, j}, amount: []float64{t, u, -1}})
 			}
 		}
 	}
-	return slices.DeleteFunc(out, func(c column) bool { return c.amount[0] <= 1e-9 })
+	return slices.DeleteFunc(out, func(c column) bool { return c.amount[0] <= tolerance })
 }
 
 // needCovers reports whether what a pod of class j needs is enough for the parts of the others, in every resource of
@@ -65,7 +66,7 @@ func (s *solver) exchangeColumns() []column {
 func (s *solver) needCovers(j int32, others [2]int32, parts [2]float64) bool {
 	for r, has := range s.Classes[j].Need {
 		a, b := s.Classes[others[0]].Need[r], s.Classes[others[1]].Need[r]
-		if s.differs[r] && parts[0]*a+parts[1]*b > has+1e-9*(1+has) {
+		if s.differs[r] && parts[0]*a+parts[1]*b > has+tolerance*(1+has) {
 			return false
 		}
 	}
@@ -86,7 +87,7 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 		for _, c := range p.Classes {
 			if c.Need[r] > 0 {
 				w.pods += c.Count
-				w.parts += c.Count * c.Need[r] / max(largest[r], 1e-9)
+				w.parts += c.Count * c.Need[r] / max(largest[r], tolerance)
 			}
 		}
 		if w.pods > 0 && p.offersVary(r) {
@@ -103,16 +104,19 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
 }
 
+// wordBits is how many bits one word of a set has.
+const wordBits = 64
+
 // offersOf are, by class, the offers it may be on, as bits.
 func (s *solver) offersOf() [][]uint64 {
-	words := (len(s.Offers) + 63) / 64
+	words := (len(s.Offers) + wordBits - 1) / wordBits
 	out := make([][]uint64, len(s.Classes))
 	for k := range out {
 		out[k] = make([]uint64, words)
 	}
 	for i, o := range s.Offers {
 		for _, k := range o.Holds {
-			out[k][i/64] |= 1 << (i % 64)
+			out[k][i/wordBits] |= 1 << (i % wordBits)
 		}
 	}
 	return out
@@ -134,7 +138,7 @@ func (s *solver) canReplace(i, j int32, on [][]uint64) bool {
 
 // replacementShare is how many pods of class i need no more than one of class j.
 func (s *solver) replacementShare(i, j int32) float64 {
-	t := 1e6
+	t := plenty
 	for r, x := range s.Classes[i].Need {
 		if x > 0 && s.offersVary(r) {
 			t = min(t, s.Classes[j].Need[r]/x)

@@ -5,8 +5,22 @@ import (
 	"slices"
 )
 
-// tolerance below which a gain, relative to values of about 1, is taken for rounding.
-const tolerance = 1e-9
+// What is taken for rounding in numbers of about 1: of digits of a float64 sixteen are right, of which sums of some
+// hundred products lose some.
+const (
+	// tolerance is for a gain, or for an amount that was computed at once.
+	tolerance = 1e-9
+	// spill is for what was computed by an inverse that pivots have changed many times.
+	spill = 1e-7
+	// speck is a part of a node or of a pod that is next to nothing, and a demand or a price that must not be nothing.
+	speck = 1e-6
+	// leastEntry is for an entry of an inverse.
+	leastEntry = 1e-13
+	// leastDivisor keeps a quotient finite.
+	leastDivisor = 1e-12
+	// plenty is more pods than one node holds.
+	plenty = 1e6
+)
 
 // mostPivots bounds the steps of one fill. A fill that is cut short still gives a valid upper bound.
 const mostPivots = 60
@@ -66,7 +80,7 @@ func (f *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) flo
 	}
 	f.basicAmounts(most, b)
 	for r, x := range f.has {
-		if p := b.rows[r]; x < -1e-7 || p >= 0 && x > most[p]+1e-7 { // there is less now: begin with nothing
+		if p := b.rows[r]; x < -spill || p >= 0 && x > most[p]+spill { // there is less now: begin with nothing
 			f.restart(b)
 			f.basicAmounts(most, b)
 			break

@@ -12,9 +12,6 @@ const (
 	// fewFills bounds the steps in which the best fill of whole pods is looked for where one that is good will do,
 	// firstFills in the first round: prices are rough then. Each round may take twice as many.
 	fewFills, firstFills = 2_000, 125
-	// fewGain is by how much, as a part of it, what is left to buy has to become cheaper from one time that all offers
-	// are asked to the next for more rounds.
-	fewGain = 1e-3
 	// nearlyWhole is the part of a node from which on it is bought as a whole one.
 	nearlyWhole = 0.7
 	// boughtAtOnce is the part of the fleet that is left of which nearly whole nodes are bought before what is left
@@ -118,7 +115,7 @@ func (d *diveSearch) findNodes(rounds int) {
 	for i := range rounds {
 		all := i%askAll == 0
 		if now := m.fleetCost(); all {
-			if now > cost*(1-fewGain) {
+			if now > cost*(1-slight) { // what is left to buy became hardly cheaper
 				return
 			}
 			cost = now
@@ -178,12 +175,13 @@ func (d *diveSearch) buyWholeNodes(m *masterProblem) bool {
 		if n >= 1 {
 			some = d.buyColumn(m.columns[j], int(n)) || some
 		}
-		if x := m.has[r] - n; x > 1e-6 && n == 0 {
+		if x := m.has[r] - n; x > speck && n == 0 {
 			parts = append(parts, part{j, x})
 		}
 	}
 	slices.SortFunc(parts, func(x, y part) int {
-		return cmp.Or(cmp.Compare(math.Round(y.has*1e6), math.Round(x.has*1e6)), cmp.Compare(x.column, y.column))
+		millionths := func(p part) float64 { return math.Round(p.has * 1e6) }
+		return cmp.Or(cmp.Compare(millionths(y), millionths(x)), cmp.Compare(x.column, y.column))
 	})
 	for i, x := range parts {
 		if some && (i >= int(all*boughtAtOnce) || x.has < nearlyWhole) {
@@ -258,7 +256,7 @@ func (d *diveSearch) cheapestFor(class []int32, amount []int) (at int32, ok bool
 		}
 		room := true
 		for r, x := range need {
-			room = room && x <= o.Room[r]+1e-9
+			room = room && x <= o.Room[r]+tolerance
 		}
 		if room && !slices.ContainsFunc(class, func(k int32) bool { return !d.holds[i][k] }) {
 			at, ok = int32(i), true

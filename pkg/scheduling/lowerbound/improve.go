@@ -23,7 +23,7 @@ func (m *masterProblem) improveBasis() {
 			continue
 		}
 		for r, y := range m.prices {
-			if -y > 1e-9 {
+			if -y > tolerance {
 				enter = int32(-1 - r)
 				break
 			}
@@ -39,7 +39,7 @@ func (m *masterProblem) improveBasis() {
 func (m *masterProblem) dropColumns() {
 	for j := range m.columns {
 		if c := &m.columns[j]; c.exchanges() && !c.wrong {
-			c.cost = 1e-3 * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
+			c.cost = slight * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
 		}
 	}
 	m.keepColumns(0.02)

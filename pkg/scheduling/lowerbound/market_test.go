@@ -87,7 +87,7 @@ func TestSmallerMarketsHaveNearlyTheBound(t *testing.T) {
 		for seed := range uint64(10) {
 			p := market(seed, c.classes)
 			s := NewSolver(p)
-			bound, rows = bound+s.Solve().Bound, rows+s.ClassCount()
+			bound, rows = bound+s.Solve().Bound, rows+s.s.m.rowCount()
 			whole := newSolver(p)
 			closely, all = closely+whole.generateColumns().Bound, all+whole.m.rowCount()
 		}

@@ -90,6 +90,8 @@ func (m *masterProblem) startBasis() {
 
 func (m *masterProblem) rowCount() int { return len(m.class) }
 
+func (m *masterProblem) hasMany() bool { return m.rowCount() > manyClasses }
+
 func (m *masterProblem) addColumn(c column) {
 	m.columns = append(m.columns, c)
 	m.inside = append(m.inside, false)
@@ -122,7 +124,7 @@ func (m *masterProblem) pivotColumn(enter int32) bool {
 	m.basicSteps(enter)
 	leave, length := -1, math.Inf(1)
 	for r, w := range m.step {
-		if w <= 1e-9 {
+		if w <= tolerance {
 			continue
 		}
 		if t := max(0, m.has[r]) / w; t < length || t == length && w > m.step[leave] {
@@ -181,7 +183,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 		if p == 0 {
 			continue
 		}
-		if p *= d; math.Abs(p) < 1e-13 {
+		if p *= d; math.Abs(p) < leastEntry {
 			p = 0
 		} else {
 			m.filled, m.pivots = append(m.filled, int32(k)), append(m.pivots, p)
@@ -193,7 +195,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 	m.norm[leave] = sum
 	for r := range n {
 		x := m.step[r]
-		if r == leave || math.Abs(x) < 1e-13 {
+		if r == leave || math.Abs(x) < leastEntry {
 			continue
 		}
 		row := m.inverse[r*n : r*n+n]
@@ -218,6 +220,12 @@ func (m *masterProblem) reducedCost(enter int32) float64 {
 	return x
 }
 
+// unlikely is how many rows of a master problem are told apart by unlike: any prime does.
+const unlikely = 17
+
+// unlike is a number between 1 and 2 that rows side by side do not share: ties send the simplex method in circles.
+func unlike(row int) float64 { return 1 + float64(row%unlikely)/unlikely }
+
 // demandIs changes how many pods there are, and mends the fleet by the dual simplex method, or anew when that
 // takes more than so many steps.
 func (m *masterProblem) demandIs(count []float64, steps int) {
@@ -225,16 +233,16 @@ func (m *masterProblem) demandIs(count []float64, steps int) {
 		m.first = slices.Clone(m.demand)
 		m.dropColumns()
 	}
-	for r, k := range m.class { // never quite 0, and never alike, or the simplex would go round in circles
-		m.demand[r] = count[k] + m.first[r]*1e-3*(1+float64(r%17)/17)
+	for r, k := range m.class { // never quite 0, and never alike
+		m.demand[r] = count[k] + m.first[r]*slight*unlike(r)
 	}
 	m.mendBasis(steps)
 }
 
 // demandExactly changes how many pods there are, and mends the fleet.
 func (m *masterProblem) demandExactly(count []float64) {
-	for r, k := range m.class { // never alike, or the simplex would go round in circles
-		m.demand[r] = count[k] + 1e-6*(1+float64(r%17)/17)
+	for r, k := range m.class { // never alike
+		m.demand[r] = count[k] + speck*unlike(r)
 	}
 	m.mendBasis(mend)
 }
@@ -257,7 +265,7 @@ func (m *masterProblem) mendBasis(steps int) {
 	for range steps {
 		leave, most := -1, 0.0
 		for r, x := range m.has { // the steepest edge
-			if x < -1e-7 && x*x > most*m.norm[r] {
+			if x < -spill && x*x > most*m.norm[r] {
 				leave, most = r, x*x/m.norm[r]
 			}
 		}
@@ -269,7 +277,7 @@ func (m *masterProblem) mendBasis(steps int) {
 			break
 		}
 		m.basicSteps(enter)
-		if m.step[leave] > -1e-9 { // the row and the column disagree: rounding has spoilt the inverse
+		if m.step[leave] > -tolerance { // the row and the column disagree: rounding has spoilt the inverse
 			break
 		}
 		m.exchangeBasic(enter, leave, m.has[leave]/m.step[leave])
@@ -300,7 +308,7 @@ func (m *masterProblem) setExchanges(on bool) {
 		}
 		c.cost, c.wrong = 0, !on
 		if !on {
-			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + 1e-6
+			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + speck
 		}
 	}
 	m.computePrices()
@@ -330,14 +338,14 @@ func (m *masterProblem) dualRatio(row []float64) int32 {
 		for i, k := range c.class {
 			alpha += m.pricing.worth[k] * amount[i]
 		}
-		if alpha < -1e-7 {
+		if alpha < -spill {
 			d := max(0, m.reducedCost(int32(j)))
 			m.ratios = append(m.ratios, enteringRatio{int32(j), -alpha, d})
 			bar = min(bar, (d+slack)/-alpha)
 		}
 	}
 	for k, x := range row {
-		if x > 1e-7 {
+		if x > spill {
 			d := max(0, m.prices[k])
 			m.ratios = append(m.ratios, enteringRatio{int32(-1 - k), x, d})
 			bar = min(bar, (d+slack)/x)
@@ -359,4 +367,4 @@ type enteringRatio struct {
 }
 
 // slack is by how much prices may be wrong for the sake of a larger pivot, in USD per hour.
-const slack = 1e-7
+const slack = spill

@@ -24,10 +24,10 @@ func (p *pricing) relativeGain(m *masterProblem, j int32) float64 {
 		worth += p.worth[k] * amount[i]
 	}
 	if c.limited {
-		return worth / max(1e-12, worth+p.worth[c.class[0]])
+		return worth / max(leastDivisor, worth+p.worth[c.class[0]])
 	}
 	if c.exchanges() && c.cost == 0 {
-		return worth / max(1e-12, p.worth[c.class[len(c.class)-1]])
+		return worth / max(leastDivisor, p.worth[c.class[len(c.class)-1]])
 	}
 	return (worth - c.cost) / c.cost
 }
@@ -64,7 +64,7 @@ func (p *pricing) noteGain(m *masterProblem, j int32) {
 	}
 	m.work += 5 + len(m.columns[j].class)
 	g := p.relativeGain(m, j)
-	if n := len(p.gains); g <= 1e-9 || n == maxNotedColumns && g <= p.gains[n-1] {
+	if n := len(p.gains); g <= tolerance || n == maxNotedColumns && g <= p.gains[n-1] {
 		return
 	}
 	at := len(p.gains)
@@ -79,7 +79,7 @@ func (p *pricing) noteGain(m *masterProblem, j int32) {
 
 // bestNotedColumn returns the noted column that gains most now, math.MinInt32 when none gains.
 func (p *pricing) bestNotedColumn(m *masterProblem) int32 {
-	enter, most := int32(math.MinInt32), 1e-9
+	enter, most := int32(math.MinInt32), tolerance
 	p.listByClass(m, m.prices)
 	for _, j := range p.noted {
 		if m.inside[j] {

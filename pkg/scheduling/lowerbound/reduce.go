@@ -150,7 +150,7 @@ func (p CoverProblem) leastApart(many int) float64 {
 		return 0
 	}
 	slices.Sort(counts)
-	return counts[len(counts)-1-many] + 1e-9
+	return counts[len(counts)-1-many] + tolerance
 }
 
 // largestRoom is the most of each resource that any offer has.
@@ -178,8 +178,9 @@ func groupBySize(need, largest []float64) int32 {
 			part = max(part, x/largest[r])
 		}
 	}
+	const sizes, step = 3, 4 // by how many times one is smaller than the one before
 	n := int32(0)
-	for size := 0.25; n < 3 && part < size; size /= 4 {
+	for size := 1.0 / step; n < sizes && part < size; size /= step {
 		n++
 	}
 	return n
@@ -198,7 +199,7 @@ func (r *reducedProblem) shapeClasses(p CoverProblem, list []int32, most, x, y i
 		c := p.Classes[k]
 		sumX, sumY = sumX+c.Count*c.Need[x], sumY+c.Count*c.Need[y]
 	}
-	unitX, unitY := max(sumX, 1e-12), max(sumY, 1e-12)
+	unitX, unitY := max(sumX, leastDivisor), max(sumY, leastDivisor)
 	size := func(need []float64) float64 { return need[x]/unitX + need[y]/unitY }
 	slant := func(k int32) float64 { n := p.Classes[k].Need; return n[x] / unitX / size(n) }
 	sorted := slices.Clone(list)
@@ -217,7 +218,7 @@ func (r *reducedProblem) shapeClasses(p CoverProblem, list []int32, most, x, y i
 		}
 	}
 	slants = append(slants, slant(sorted[len(sorted)-1]))
-	slants = slices.CompactFunc(slants, func(a, b float64) bool { return math.Abs(b-a) < 1e-6 })
+	slants = slices.CompactFunc(slants, func(a, b float64) bool { return math.Abs(b-a) < speck })
 	first := int32(len(r.problem.Classes))
 	for _, s := range slants {
 		need := slices.Clone(p.Classes[list[0]].Need)

@@ -56,7 +56,7 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 				gain += float64(n) * pure[k]
 			}
 		}
-		if gain > o.Price*(1+1e-7) {
+		if gain > o.Price*(1+spill) {
 			w.m.addColumn(c)
 			added++
 		}
@@ -73,7 +73,7 @@ func (w *wholePodProblem) everyOffer() []int32 {
 }
 
 // leastBetter is by how many times a fill is worth more than another to be looked for.
-const leastBetter = 1 + 1e-9
+const leastBetter = 1 + tolerance
 
 // fillOf looks for the fill of whole pods that is worth most, if one is worth more than so much and a little, by
 // depth-first search under the prices of room that the best fill of fractions has. It returns a bound of what any fill

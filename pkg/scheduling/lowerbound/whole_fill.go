@@ -47,7 +47,7 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 			gain -= w.filler.Price[r] * w.filler.itemColumn(k, r)
 		}
 		w.items = append(w.items, nodeItem{class: k, group: w.Classes[k].Group, needs: w.needs[k],
-			most: int32(min(n, 1e6)), value: v, gain: gain})
+			most: int32(min(n, plenty)), value: v, gain: gain})
 	}
 	slices.SortFunc(w.items, func(a, b nodeItem) int {
 		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.class, b.class))
@@ -101,7 +101,7 @@ func (w *wholePodProblem) tryCounts(j int, worth, room float64) {
 		}
 		most := w.fitCount(it)
 		if it.gain < 0 {
-			most = min(most, int32(min(spare/-it.gain, 1e6)))
+			most = min(most, int32(min(spare/-it.gain, plenty)))
 		}
 		w.takeRoom(it, float64(most))
 		for n := most; n > 0; n-- {
@@ -142,7 +142,7 @@ func (w *wholePodProblem) fitCount(it *nodeItem) int32 {
 	for _, x := range it.needs {
 		n = min(n, w.room[x.resource]/x.amount)
 	}
-	n = math.Floor(n + 1e-9)
+	n = math.Floor(n + tolerance)
 	if it.group >= 0 {
 		n = min(n, w.places[it.group])
 	}

@@ -81,7 +81,7 @@ func (dd *domainDivision) roomIn(l *PodBatch, key string) []int {
 			b.AlternativeFor(l.View.Admission) < 0 {
 			continue
 		}
-		out[d] = min(out[d]+min(n, dd.top.MaxPodsByHostRules(l.View, dd.a.SiteOf(b))), l.Left)
+		out[d] = min(out[d]+min(n, dd.top.MaxPodsByHostRules(l.View, dd.a.siteOf(b))), l.Left)
 	}
 	return out
 }
@@ -249,7 +249,7 @@ func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.Domai
 	}
 	for _, b := range pk.a.Bins {
 		if b.Offer == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
-			pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.SiteOf(b)) > 0 {
+			pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
 	}
@@ -268,8 +268,7 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 	adm := pk.a.W.Admissions.PinnedAdmission(v.Admission, pins)
 	each := math.MaxInt32 // on one node
 	if !v.HasHostAffinity() {
-		each = pk.a.W.Topology.MaxPodsByHostRules(v,
-			podtopology.HostSite{Count: podtopology.NoneLeft, Anti: podtopology.NoneLeft, Total: pk.a.Total})
+		each = pk.a.W.Topology.MaxPodsByHostRules(v, podtopology.HostSite{Total: pk.a.Total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
 	for _, p := range pk.a.W.Catalog.Pools {
@@ -290,7 +289,7 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 	}
 	for _, b := range pk.a.Bins {
 		if b.Offer != nil && b.Offer.Reservation != nil && b.Offer.FirstAlternative(adm) >= 0 {
-			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.SiteOf(b)))
+			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}
 	return n

@@ -228,7 +228,7 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 		switch {
 		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
 			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
-			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && podtopology.SumCounts(count) == 0):
+			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && !dd.tally.AnyCounted(r.Counter)):
 			return false
 		}
 	}
@@ -278,7 +278,7 @@ func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) str
 			words = append(words, "pod anti-affinity")
 		case podclass.Follow:
 			words = append(words, "pod affinity")
-			if podtopology.SumCounts(dd.tally.Count[r.Counter]) == 0 && !r.Self {
+			if !dd.tally.AnyCounted(r.Counter) && !r.Self {
 				return "pod affinity over " + c.key +
 					": none of the pods that it has to be near runs or has found a place"
 			}

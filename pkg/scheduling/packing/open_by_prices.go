@@ -17,7 +17,7 @@ const (
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
 	// staler is the same where there are many classes, and pricing them takes its time.
-	staler, manyClasses = 0.8, 200
+	staler = 0.8
 	// looks is how many of the offers that seem best are tried with whole pods.
 	looks = 8
 	// thorough is how many times offers are looked at again until all are, not only the hopeful.
@@ -60,18 +60,18 @@ type batchGroup struct {
 }
 
 // NewPriceGuide returns a guide to new nodes and hosts by the prices.
-func NewPriceGuide(a *Solution, prices PodPrices) *PriceGuide {
-	return &PriceGuide{a: a, prices: prices, Memory: &GuideMemory{}}
+func (op NodeOpener) NewPriceGuide(prices PodPrices) *PriceGuide {
+	return &PriceGuide{a: op.A, prices: prices, Memory: &GuideMemory{}}
 }
 
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
 // It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
 func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) bool {
-	g := NewPriceGuide(op.A, podPricesFor(op.A))
+	g := op.NewPriceGuide(podPricesFor(op.A))
 	offers := op.CandidateOffers(pools, batches)
 	g.PrepareGroups(offers, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
-	if g.prices.RowCount() > manyClasses {
+	if g.prices.HasManyClasses() {
 		again = staler
 	}
 	for !op.A.Used.ClaimsUsedUp() && g.CountRemaining() {
@@ -92,7 +92,7 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 		}
 		since++
 		sift = since >= refresh && g.moved
-		times := max(1, int(batchShare*g.remainingWorth()/max(best.Offer.Price, 1e-9)))
+		times := max(1, int(batchShare*g.remainingWorth()/max(best.Offer.Price, rounding)))
 		_, full := op.A.openCopies(best.Offer, takes, times)
 		if slices.Contains(takes[0].Batch.refused, best.Offer.InstanceType.Pool) {
 			continue // others do without what MinValues refused
@@ -119,8 +119,7 @@ func (g *PriceGuide) PrepareGroups(offers []*capacity.Offering, batches []*PodBa
 		if l.Left == 0 {
 			continue
 		}
-		most := g.a.W.Topology.MaxPodsByHostRules(l.View,
-			podtopology.HostSite{Count: podtopology.NoneLeft, Anti: podtopology.NoneLeft, Total: g.a.Total})
+		most := g.a.W.Topology.MaxPodsByHostRules(l.View, podtopology.HostSite{Total: g.a.Total})
 		id := alike{g.prices.ClassOf(l.View.Class, l.Pins), l.Admit}
 		if i, ok := ids[id]; ok {
 			it := &g.Items[i]
@@ -298,7 +297,7 @@ func (g *PriceGuide) scoreLowerBound(c *Candidate) float64 {
 	if len(g.last) == 0 {
 		return 0
 	}
-	return g.a.OfferCost(c.Offer) / max(1e-12, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+	return g.a.OfferCost(c.Offer) / max(leastDivisor, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
 }
 
 func betterScore(x, y *Candidate) int {
@@ -310,7 +309,7 @@ func betterScore(x, y *Candidate) int {
 func (g *PriceGuide) ScoreCandidate(c *Candidate) {
 	worth := g.Filler.Fill(c.items, g.mostOf(c), c.room, &c.basis)
 	if c.host == nil {
-		c.score = g.a.OfferCost(c.Offer) / max(1e-12, worth)
+		c.score = g.a.OfferCost(c.Offer) / max(leastDivisor, worth)
 	}
 }
 
@@ -338,7 +337,7 @@ func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
 		if g.Items[id].left == 0 {
 			continue
 		}
-		cost := 1e-9
+		cost := rounding
 		for r, x := range g.Filler.Need[int(id)*len(c.room) : (int(id)+1)*len(c.room)] {
 			cost += g.Filler.Price[r] * x
 		}
@@ -353,7 +352,7 @@ func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
 		n := x.first
 		for _, l := range g.Items[x.item].Batches {
 			if n > 0 && l.Left > 0 && !l.whole {
-				n -= d.TakePods(l, n)
+				n -= d.takePods(l, n)
 			}
 		}
 	}
@@ -364,9 +363,9 @@ func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
 				if capacity.FitCount(need, d.room) == 0 {
 					break
 				}
-				d.TakePods(l, l.Left)
+				d.takePods(l, l.Left)
 			}
 		}
 	}
-	return d.Takes, d.value
+	return d.takes, d.value
 }

@@ -108,7 +108,7 @@ func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batche
 			continue
 		}
 		if l.Value = r.MinShare(l.Admit, l.View.Class); l.Value < capacity.NoPrice {
-			l.Value = max(l.Value, 1e-12) // what is for free is worth something too
+			l.Value = max(l.Value, leastDivisor) // what is for free is worth something too
 		}
 		if l.Value < capacity.NoPrice {
 			l.Least = l.Value
@@ -180,7 +180,7 @@ func (op NodeOpener) arrangeBatches(c *Candidate, batches []*PodBatch) {
 			continue
 		}
 		if s := capacity.DominantShare(l.View.Class.Need, c.Offer.Room); s <= 1 {
-			some = append(some, dense{l, l.Value / max(s, 1e-9)})
+			some = append(some, dense{l, l.Value / max(s, rounding)})
 		}
 	}
 	slices.SortFunc(some, func(x, y dense) int {
@@ -285,5 +285,5 @@ func (g *upperBound) maxWorth(o *capacity.Offering) float64 {
 		}
 		sum = min(sum, value)
 	}
-	return sum * (1 + 1e-9)
+	return sum * (1 + rounding)
 }

@@ -16,8 +16,8 @@ type BatchTake struct {
 	Alt, N int
 }
 
-// NodeDraft is a new node while it is being filled.
-type NodeDraft struct {
+// nodeDraft is a new node while it is being filled.
+type nodeDraft struct {
 	a     *Solution
 	offer *capacity.Offering
 	host  *capacity.Bin // instead of an offer: room that there is
@@ -26,18 +26,18 @@ type NodeDraft struct {
 	anti  map[int]int
 	open  requirements.Set
 	site  podtopology.HostSite
-	Takes []BatchTake
+	takes []BatchTake
 	value float64
 	near  bool // some batch could join once others are there
 }
 
-// NewDraft is a draft of a new node of the offer.
-func NewDraft(a *Solution, o *capacity.Offering) *NodeDraft {
-	d := &NodeDraft{a: a, offer: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
+// newDraft is a draft of a new node of the offer.
+func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
+	d := &nodeDraft{a: a, offer: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
 	d.site = podtopology.HostSite{
 		Limit: func(i int) int {
 			n := math.MaxInt32
-			for _, t := range d.Takes {
+			for _, t := range d.takes {
 				n = min(n, t.Batch.View.HostLimit(i))
 			}
 			return n
@@ -48,21 +48,32 @@ func NewDraft(a *Solution, o *capacity.Offering) *NodeDraft {
 	return d
 }
 
+// TakeAllLeft tells what a new node of the offer would hold of what is left of the batches; false when that is not all.
+func (op NodeOpener) TakeAllLeft(o *capacity.Offering, batches []*PodBatch) (takes []BatchTake, all bool) {
+	d := newDraft(op.A, o)
+	for _, l := range batches {
+		if l.Left > 0 && d.takePods(l, l.Left) < l.Left {
+			return nil, false
+		}
+	}
+	return d.takes, true
+}
+
 // draftOfCandidate is a draft of a node of the candidate.
-func draftOfCandidate(a *Solution, c *Candidate) *NodeDraft {
+func draftOfCandidate(a *Solution, c *Candidate) *nodeDraft {
 	if c.host != nil {
 		return draftOnExisting(a, c.host)
 	}
-	return NewDraft(a, c.Offer)
+	return newDraft(a, c.Offer)
 }
 
 // draftOnExisting is a draft of what a host takes in addition.
-func draftOnExisting(a *Solution, b *capacity.Bin) *NodeDraft {
-	d := &NodeDraft{a: a, host: b, room: slices.Clone(b.Room)}
+func draftOnExisting(a *Solution, b *capacity.Bin) *nodeDraft {
+	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.Room)}
 	d.site = podtopology.HostSite{
 		Limit: func(i int) int {
-			n := a.SiteOf(b).Limit(i)
-			for _, t := range d.Takes {
+			n := a.siteOf(b).Limit(i)
+			for _, t := range d.takes {
 				n = min(n, t.Batch.View.HostLimit(i))
 			}
 			return n
@@ -74,13 +85,13 @@ func draftOnExisting(a *Solution, b *capacity.Bin) *NodeDraft {
 	return d
 }
 
-// TakePods puts up to n more pods of the batch on the node, and returns how many.
-func (d *NodeDraft) TakePods(l *PodBatch, n int) int {
+// takePods puts up to n more pods of the batch on the node, and returns how many.
+func (d *nodeDraft) takePods(l *PodBatch, n int) int {
 	if d.offer != nil && slices.Contains(l.refused, d.offer.InstanceType.Pool) {
 		return 0
 	}
 	have := -1
-	for i, t := range d.Takes {
+	for i, t := range d.takes {
 		if t.Batch == l {
 			have = i
 			n = min(n, l.Left-t.N)
@@ -99,30 +110,30 @@ func (d *NodeDraft) TakePods(l *PodBatch, n int) int {
 	} else {
 		alt = d.offer.FirstAlternativeBeside(l.Admit, d.open)
 	}
-	if alt < 0 || have >= 0 && d.Takes[have].Alt != alt {
+	if alt < 0 || have >= 0 && d.takes[have].Alt != alt {
 		return 0
 	}
 	d.addTake(l, alt, n)
 	d.value += float64(n) * l.Value
 	if have >= 0 {
-		d.Takes[have].N += n
+		d.takes[have].N += n
 	} else {
-		d.Takes = append(d.Takes, BatchTake{l, alt, n})
+		d.takes = append(d.takes, BatchTake{l, alt, n})
 	}
 	return n
 }
 
 // takeAll takes exactly the takes, or reports false.
-func (d *NodeDraft) takeAll(table []BatchTake) bool {
+func (d *nodeDraft) takeAll(table []BatchTake) bool {
 	for _, t := range table {
-		if d.TakePods(t.Batch, t.N) != t.N {
+		if d.takePods(t.Batch, t.N) != t.N {
 			return false
 		}
 	}
 	return true
 }
 
-func (d *NodeDraft) addTake(l *PodBatch, alt, n int) {
+func (d *nodeDraft) addTake(l *PodBatch, alt, n int) {
 	k := l.View.Class
 	for i, x := range k.Need {
 		d.room[i] -= x * int64(n)
@@ -150,14 +161,14 @@ func (d *NodeDraft) addTake(l *PodBatch, alt, n int) {
 
 // fillNode tells what a new node of the candidate's offer would hold of what is left, and what that is worth.
 func (op NodeOpener) fillNode(c *Candidate) ([]BatchTake, float64) {
-	d := NewDraft(op.A, c.Offer)
+	d := newDraft(op.A, c.Offer)
 	for _, l := range c.order {
-		d.TakePods(l, l.Left)
+		d.takePods(l, l.Left)
 	}
 	if d.near {
 		for _, l := range c.order {
-			d.TakePods(l, l.Left)
+			d.takePods(l, l.Left)
 		}
 	}
-	return d.Takes, d.value
+	return d.takes, d.value
 }

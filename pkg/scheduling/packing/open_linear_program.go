@@ -21,7 +21,7 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 	if len(free) == 0 {
 		return
 	}
-	g := NewPriceGuide(op.A, podPricesFor(op.A))
+	g := op.NewPriceGuide(podPricesFor(op.A))
 	g.PrepareGroups(op.CandidateOffers(pools, free), free)
 	if !g.CountRemaining() {
 		return
@@ -37,17 +37,17 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 		p.Offers = append(p.Offers, lowerbound.NodeOffer{Price: op.A.OfferCost(c.Offer), Room: c.room, Holds: c.items})
 	}
 	for _, n := range lowerbound.CoverByWholeNodes(p, mostFleetWork) {
-		d := NewDraft(op.A, g.cands[n.Offer].Offer)
+		d := newDraft(op.A, g.cands[n.Offer].Offer)
 		for i, k := range n.Class {
 			left := n.Amount[i]
 			for _, l := range g.Items[k].Batches {
-				left -= d.TakePods(l, left)
+				left -= d.takePods(l, left)
 			}
 		}
-		if len(d.Takes) == 0 {
+		if len(d.takes) == 0 {
 			continue
 		}
-		if _, full := op.A.openCopies(d.offer, d.Takes, 1); full || op.A.Used.ClaimsUsedUp() {
+		if _, full := op.A.openCopies(d.offer, d.takes, 1); full || op.A.Used.ClaimsUsedUp() {
 			return
 		}
 	}

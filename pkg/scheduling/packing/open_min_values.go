@@ -32,8 +32,8 @@ func (a *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) (
 	m := minValuesFit{a, o, a.Used.Pools[p.ID]}
 	if o.Limited() { // of one type, and so only where that is enough, see MayBeOneType
 		return takes, o.InstanceType.Type.Capacity,
-			capacity.LowerMinValues(a.W.Options.RequirementsOf(p, m.asLoads(takes)).Set,
-				capacity.OnlyOption(o))
+			capacity.LowerMinValues(a.W.Options.RequirementsOf(p, m.asLoads(takes)),
+				o.OnlyOption())
 	}
 	for len(takes) > 0 {
 		some, charge, low, missing := m.mostTakes(takes)

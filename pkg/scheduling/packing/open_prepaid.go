@@ -114,7 +114,7 @@ func (op NodeOpener) paidOffers(pools []*capacity.Pool, batches []*PodBatch) []*
 			groups[id] = append(groups[id], o)
 		}
 		for _, id := range order {
-			out = append(out, p.FilterUndominated(capacity.ByPrice(groups[id]), asks)...)
+			out = append(out, p.FilterUndominated(groups[id], asks)...)
 		}
 	}
 	return out

@@ -17,7 +17,7 @@ func (op NodeOpener) openAll(batches []*PodBatch) {
 			whole = append(whole, l)
 		}
 	}
-	for _, pools := range op.A.W.Catalog.ByWeight().Pools {
+	for _, pools := range op.A.W.Catalog.ByWeight() {
 		op.openIn(pools, batches)
 	}
 	// else the next pass may have a node for all
@@ -30,7 +30,7 @@ func (op NodeOpener) openAll(batches []*PodBatch) {
 // in reservations, and on nodes that there are.
 func (op NodeOpener) placePartly(batches []*PodBatch) {
 	loosenBatches(batches)
-	for _, pools := range op.A.W.Catalog.ByWeight().Pools {
+	for _, pools := range op.A.W.Catalog.ByWeight() {
 		op.openReserved(pools, batches)
 	}
 	for _, l := range batches {
@@ -47,7 +47,7 @@ func (op NodeOpener) roomiestBin(l *PodBatch) *capacity.Bin {
 	most := 0
 	for _, b := range op.A.Bins {
 		n := min(l.Left, capacity.FitCount(l.View.Class.Need, b.Room),
-			op.A.W.Topology.MaxPodsByHostRules(l.View, op.A.SiteOf(b)))
+			op.A.W.Topology.MaxPodsByHostRules(l.View, op.A.siteOf(b)))
 		if n > most && op.A.AlternativeFor(l, b) >= 0 {
 			best, most = b, n
 		}
@@ -61,7 +61,7 @@ func (op NodeOpener) roomiestBin(l *PodBatch) *capacity.Bin {
 // those pods.
 func (op NodeOpener) openHomes(batches []*PodBatch) {
 	all := op.A.W.Catalog.ByWeight()
-	if len(all.Pools) < 2 {
+	if len(all) < 2 {
 		return
 	}
 	at, some := op.byHeaviestTier(batches)
@@ -73,14 +73,14 @@ func (op NodeOpener) openHomes(batches []*PodBatch) {
 		lightest--
 	}
 	for i := range lightest {
-		if !op.limitsLeaveRoom(all.Pools[i], at[i]) {
+		if !op.limitsLeaveRoom(all[i], at[i]) {
 			return
 		}
 	}
 	for i := lightest; i > 0; i-- {
 		var guests []*PodBatch
 		for _, l := range slices.Concat(at[:i]...) {
-			if all.TierSells(i, l.Admit, l.View.Class) {
+			if op.A.W.Catalog.TierSells(i, l.Admit, l.View.Class) {
 				guests = append(guests, l)
 			}
 		}
@@ -88,7 +88,7 @@ func (op NodeOpener) openHomes(batches []*PodBatch) {
 			continue
 		}
 		before := len(op.A.Bins)
-		op.openIn(all.Pools[i], at[i])
+		op.openIn(all[i], at[i])
 		op.A.fillBins(op.A.Bins[before:], guests)
 	}
 }
@@ -96,7 +96,7 @@ func (op NodeOpener) openHomes(batches []*PodBatch) {
 // byHeaviestTier are the batches that wait, by the heaviest pools that sell a node for them, and how many such pools
 // there are.
 func (op NodeOpener) byHeaviestTier(batches []*PodBatch) (at [][]*PodBatch, some int) {
-	at = make([][]*PodBatch, len(op.A.W.Catalog.ByWeight().Pools))
+	at = make([][]*PodBatch, len(op.A.W.Catalog.ByWeight()))
 	for _, l := range batches {
 		if l.Left == 0 {
 			continue

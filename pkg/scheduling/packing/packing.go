@@ -20,7 +20,7 @@ const (
 
 // Strategy is how one solution is made.
 type Strategy struct {
-	Prices            PriceSource
+	Prices            priceSource
 	Guide             Guide
 	ByPriority        bool        // pods of the highest priority first, not all at once
 	Turns             map[int]int // by class: those with more of them choose before others, see withLeftFirst

@@ -68,7 +68,7 @@ func (pk *packing) sortByScarcity(batches []*PodBatch) []*PodBatch {
 			continue
 		}
 		if s := capacity.DominantShare(l.View.Class.Need, total); s > 0 {
-			class[l.ID] = math.Floor(math.Log(max(price, 1e-9)/s) / math.Log(notable))
+			class[l.ID] = math.Floor(math.Log(max(price, rounding)/s) / math.Log(notable))
 		}
 	}
 	return slices.SortedStableFunc(slices.Values(batches),
@@ -102,7 +102,7 @@ func (a *Solution) joinBin(l *PodBatch, b *capacity.Bin) bool {
 	if b.Offer == nil && b.AlternativeFor(l.Admit) < 0 {
 		return false
 	}
-	if n = min(n, a.W.Topology.MaxPodsByHostRules(l.View, a.SiteOf(b))); n == 0 || l.whole && n < l.Left {
+	if n = min(n, a.W.Topology.MaxPodsByHostRules(l.View, a.siteOf(b))); n == 0 || l.whole && n < l.Left {
 		return false
 	}
 	alt := a.AlternativeFor(l, b)

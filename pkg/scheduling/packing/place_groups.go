@@ -111,7 +111,7 @@ func (gp groupPlacer) placeTogether(table []BatchTake) bool {
 			continue
 		}
 		if d := draftOnExisting(gp.a, b); d.takeAll(table) {
-			for _, t := range d.Takes {
+			for _, t := range d.takes {
 				gp.a.placePods(t.Batch, b, t.Alt, t.N)
 			}
 			return true
@@ -120,10 +120,10 @@ func (gp groupPlacer) placeTogether(table []BatchTake) bool {
 	if gp.pk.roomOnly {
 		return false
 	}
-	for _, pools := range gp.a.W.Catalog.ByWeight().Pools {
+	for _, pools := range gp.a.W.Catalog.ByWeight() {
 		if best := gp.cheapestNew(pools, table); best != nil {
 			before := gp.a.Used.Opened
-			gp.a.openCopies(best.offer, best.Takes, 1)
+			gp.a.openCopies(best.offer, best.takes, 1)
 			return gp.a.Used.Opened > before
 		}
 	}
@@ -131,7 +131,7 @@ func (gp groupPlacer) placeTogether(table []BatchTake) bool {
 }
 
 // cheapestNew is the cheapest new node of the pools that takes all of the takes, nil for none.
-func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []BatchTake) (best *NodeDraft) {
+func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []BatchTake) (best *nodeDraft) {
 	price := math.Inf(1)
 	for _, p := range pools {
 		for _, o := range p.ForParties() {
@@ -141,7 +141,7 @@ func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []BatchTake) (be
 			if gp.a.Used.spotAllowance(o, 1) == 0 || gp.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
 				continue
 			}
-			if d := NewDraft(gp.a, o); d.takeAll(table) {
+			if d := newDraft(gp.a, o); d.takeAll(table) {
 				best, price = d, gp.a.OfferCost(o)
 			}
 		}

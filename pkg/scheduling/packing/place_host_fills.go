@@ -6,7 +6,7 @@ import "joiner.sh/pkg/scheduling/capacity"
 // on new nodes.
 func (pk *packing) fillHostsByPrices(batches []*PodBatch) {
 	a := pk.a
-	g := NewPriceGuide(a, podPricesFor(a))
+	g := NodeOpener{A: a}.NewPriceGuide(podPricesFor(a))
 	NodeOpener{A: a}.setPodValues(nil, true, batches)
 	g.PrepareGroups(nil, batches)
 	var hosts []*Candidate

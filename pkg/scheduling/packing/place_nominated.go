@@ -44,7 +44,7 @@ func (p nominatedPlaces) place(name string, host int, b *capacity.Bin) bool {
 	if k == nil || p.taken[name] {
 		return false
 	}
-	standing := a.SiteOf(a.W.Nodes.Hosts[host])      // the others of the claim do not count against each other
+	standing := a.siteOf(a.W.Nodes.Hosts[host])      // the others of the claim do not count against each other
 	standing.Trusted, standing.Disks = true, b.Disks // but their volumes do
 	v := k.LastRelaxation()
 	alt := b.AlternativeFor(v.Admission)

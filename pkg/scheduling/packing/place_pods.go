@@ -115,8 +115,8 @@ func (a *Solution) TakeOut(b *capacity.Bin, i, n int, why string) {
 	}
 }
 
-// SiteOf is the bin as host rules see it.
-func (a *Solution) SiteOf(b *capacity.Bin) podtopology.HostSite {
+// siteOf is the bin as host rules see it.
+func (a *Solution) siteOf(b *capacity.Bin) podtopology.HostSite {
 	return podtopology.HostSite{
 		Count: func(c int) int { return b.Count[c] }, Anti: func(c int) int { return b.Anti[c] },
 		Limit: func(c int) int {

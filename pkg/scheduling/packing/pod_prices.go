@@ -5,8 +5,12 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// PriceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
-type PriceSource interface {
+// rounding is the part of a price or of a share below which it is taken for the rounding of its sum. leastDivisor keeps
+// quotients finite.
+const rounding, leastDivisor = 1e-9, 1e-12
+
+// priceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
+type priceSource interface {
 	// WorthOf is what pods are worth for whose new nodes the solution looks.
 	WorthOf(a *Solution) PodPrices
 	// GuidePrices is what they are worth where all new nodes are chosen together; nil for what WorthOf says.
@@ -19,8 +23,8 @@ type PodPrices interface {
 	ClassOf(k *podclass.Class, pins []podclass.DomainPin) int32
 	// PriceClasses are the classes, with the groups of which one node takes a few pods only.
 	PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64)
-	// RowCount is how many classes and limits there are to reckon with when pods are priced anew.
-	RowCount() int
+	// HasManyClasses reports whether there are so many classes that pricing them anew takes its time.
+	HasManyClasses() bool
 	// OffersForSale is how many offers they reckon with that are no nodes that are there.
 	OffersForSale() int
 	// ScaleUnits are the amounts by which resources are counted in prices.

@@ -31,13 +31,8 @@ type Problem struct {
 
 // NewProblem is the problem of the snapshot, with what the pools of each class can launch.
 func NewProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Type) *Problem {
-	return NewProblemUpTo(s, sells, capacity.ManyPools)
-}
-
-// NewProblemUpTo is NewProblem where up to few pools are all looked at.
-func NewProblemUpTo(s cluster.Snapshot, sells func(class string) []instancetypes.Type, few int) *Problem {
 	w := NewSharedDemand(s)
-	w.ResolveOffers(sells, few)
+	w.ResolveOffers(sells, capacity.ManyPools)
 	w.AddClusterState()
 	return w
 }
@@ -56,18 +51,16 @@ func NewDemand(s cluster.Snapshot, aside podclass.SetAside) *Problem {
 	w := &Problem{S: s, All: s.StateNodes()}
 	w.S.Pods = podclass.WithNeedsAnew(s.Pods, w.All)
 	w.Classes, w.Stages = podclass.ReadClasses(w.S, w.All, aside)
-	w.Options = &capacity.OptionFinder{Rules: &w.S.Rules, Known: map[string]*capacity.LoadRequirements{}}
+	w.Options = &capacity.OptionFinder{Rules: &w.S.Rules}
 	return w
 }
 
-// ResolveOffers adds what pools can launch.
+// ResolveOffers adds what pools can launch. Up to few pools are all looked at.
 func (w *Problem) ResolveOffers(sells func(class string) []instancetypes.Type, few int) {
 	w.SetDims(w.Classes.NeededResources())
 	w.Admissions = podclass.NewAdmissions(w.S)
-	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages,
-		Catalog: capacity.NewCatalog(w.Dims, w.Admissions, few)}
-	b.FindPools(sells)
-	w.Catalog = b.Catalog
+	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages}
+	w.Catalog = b.FindPools(w.Dims, w.Admissions, few, sells)
 }
 
 // SetDims turns needs into vectors of the resources.

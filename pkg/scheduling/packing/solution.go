@@ -50,7 +50,7 @@ func (w *Problem) NewSolution(st Strategy) *Solution {
 // PlacesMoreOrCostsLess reports whether the solution is the better one: it leaves fewer pods, or as many for less.
 func (a *Solution) PlacesMoreOrCostsLess(other *Solution) bool {
 	n, m := a.Waiting(), other.Waiting()
-	return n < m || n == m && a.TotalCost() < other.TotalCost()*(1-1e-9)
+	return n < m || n == m && a.totalCost() < other.totalCost()*(1-rounding)
 }
 
 // LeavesFewer reports whether the solution has a place for more pods than the other, of the highest priority in which
@@ -83,11 +83,11 @@ func (a *Solution) countWaiting(list []*podclass.Class) int {
 // IsShort reports whether pods stayed without a home that some pool or host could have taken.
 func (a *Solution) IsShort() bool {
 	return slices.ContainsFunc(a.W.Classes.List,
-		func(k *podclass.Class) bool { return len(a.Rest[k.ID]) > 0 && CouldHold(a.W, k) })
+		func(k *podclass.Class) bool { return len(a.Rest[k.ID]) > 0 && a.W.CouldHold(k) })
 }
 
 // CouldHold reports whether some pool or host could take a pod of the class, were there no others.
-func CouldHold(w *Problem, k *podclass.Class) bool {
+func (w *Problem) CouldHold(k *podclass.Class) bool {
 	return w.Catalog.ForSome(k.LastRelaxation()) || slices.ContainsFunc(w.Nodes.Hosts, func(b *capacity.Bin) bool {
 		return capacity.FitCount(k.Need, b.Room) > 0 && b.AlternativeFor(k.LastRelaxation().Admission) >= 0
 	})
@@ -102,8 +102,8 @@ func (a *Solution) MayBeLimited() bool {
 // OfferCost is the price of the offer with what any node costs.
 func (a *Solution) OfferCost(o *capacity.Offering) float64 { return o.Price + a.Strategy.NodeCost }
 
-// TotalCost is the price of the new nodes with what any node costs.
-func (a *Solution) TotalCost() float64 {
+// totalCost is the price of the new nodes with what any node costs.
+func (a *Solution) totalCost() float64 {
 	return a.NewNodePrice() + float64(a.Used.Opened)*a.Strategy.NodeCost
 }
 
@@ -143,7 +143,7 @@ func (a *Solution) PriceOf(b *capacity.Bin) float64 {
 		if ports || o.Price >= price {
 			break
 		}
-		if capacity.AtLeast(o.Room, used) && capacity.LoadsAllowed(b.Load, o) {
+		if capacity.AtLeast(o.Room, used) && o.AllowsLoads(b.Load) {
 			price = o.Price
 		}
 	}
@@ -215,7 +215,7 @@ func (u *usage) LimitTexts(p *capacity.Pool, broken map[string]bool) string {
 		if name == string(api.LimitNodes) {
 			used = u.Pools[p.ID].Nodes
 		}
-		parts = append(parts, capacity.OverText(p, name, used))
+		parts = append(parts, p.LimitText(name, used))
 	}
 	return strings.Join(parts, " and ")
 }

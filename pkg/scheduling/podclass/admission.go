@@ -105,7 +105,7 @@ func (as *Admissions) admissionBeside(alternatives []requirements.Set, toleratio
 	exclusions []Exclusion) *Admission {
 	parts := make([]string, len(alternatives))
 	for i, s := range alternatives {
-		parts[i] = RequirementText(s)
+		parts[i] = s.FullText()
 	}
 	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
 	if len(exclusions) > 0 {
@@ -151,21 +151,4 @@ func (as *Admissions) PinnedAdmission(a *Admission, pins []DomainPin) *Admission
 		a = next
 	}
 	return a
-}
-
-// RequirementText is a requirement set in full; its String is shortened for people.
-func RequirementText(s requirements.Set) string {
-	var b strings.Builder
-	for _, r := range s.All() {
-		fmt.Fprintf(&b, "%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
-		for _, n := range []*int64{r.Min, r.Max} {
-			if n != nil {
-				fmt.Fprintf(&b, " %d", *n)
-			} else {
-				b.WriteString(" -")
-			}
-		}
-		b.WriteByte(';')
-	}
-	return b.String()
 }

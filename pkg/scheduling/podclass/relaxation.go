@@ -131,14 +131,6 @@ func CanonicalKey(key string) string {
 	return key
 }
 
-// HasSoftTaints reports whether any node or pool has a taint that pods may have to put up with.
-func HasSoftTaints(s cluster.Snapshot) bool {
-	return slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return slices.ContainsFunc(p.Taints, isSoft) }) ||
-		slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return slices.ContainsFunc(n.Taints, isSoft) })
-}
-
-func isSoft(t cluster.Taint) bool { return t.Effect == "PreferNoSchedule" }
-
 // AddTopologyKeys adds the keys over which the pod spreads, or is near to or apart from others.
 func AddTopologyKeys(p *cluster.Pod, keys map[string]bool) {
 	for _, c := range p.Spread {

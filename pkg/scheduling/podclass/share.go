@@ -17,8 +17,6 @@ import (
 // pods with the built-in catalog and one pool of all its types. With these numbers BenchmarkHostileTenant took, for
 // each second that is counted, between 0.5 s (rules) and 1.1 s (requirements, keys, tolerations) of one core.
 const (
-	// defaultDemandMilliseconds is how much all classes of a pass may take where the settings do not say.
-	defaultDemandMilliseconds = 10_000
 	// workPerClass is that of a class that asks for CPU and memory alone.
 	workPerClass = 200
 	// workPerRequirement is tried on each type: of node affinity by term. One of a node selector leaves fewer types to
@@ -39,15 +37,10 @@ const (
 // SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
 type SetAside map[string]string
 
-// DemandMilliseconds is how much work all classes of a pass may be.
-func DemandMilliseconds(rules cluster.Settings) int {
-	return cmp.Or(rules.DemandMilliseconds, defaultDemandMilliseconds)
-}
-
 // ShareWork sets classes aside where all of them are more work than a pass may take. Namespaces get the same, as far as
 // they need it; within one, classes that are little work come first and virtual pods last.
 func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
-	budget := int64(DemandMilliseconds(rules)) * 1000
+	budget := int64(rules.DemandBudget()) * 1000
 	work, sums := cs.MeasureWork(), map[string]int64{}
 	var total int64
 	for i, k := range cs.List {

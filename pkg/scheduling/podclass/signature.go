@@ -11,10 +11,10 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// SignatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
+// signatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
 // Every part ends in a byte that no name contains, and lists begin with their length, so different pods never write the
 // same.
-type SignatureWriter struct {
+type signatureWriter struct {
 	labels []string // of a pod's labels, those that some selector names
 	shared map[cluster.Volume]bool
 	moving map[string]bool // nodes whose pods get no new ones, by name
@@ -23,7 +23,7 @@ type SignatureWriter struct {
 }
 
 // podSignature returns the text, valid until the next call.
-func (s *SignatureWriter) podSignature(p *cluster.Pod) []byte {
+func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 	s.podIdentity(p)
 	s.writeNumber(int64(p.Priority))
 	s.writeNeed(p.Need)
@@ -75,7 +75,7 @@ func (s *SignatureWriter) podSignature(p *cluster.Pod) []byte {
 }
 
 // podIdentity begins a text with what selectors see of the pod.
-func (s *SignatureWriter) podIdentity(p *cluster.Pod) []byte {
+func (s *signatureWriter) podIdentity(p *cluster.Pod) []byte {
 	s.buf = s.buf[:0]
 	s.writeStrings(p.Namespace)
 	for i, key := range s.labels {
@@ -103,7 +103,7 @@ type cachedIdentity struct {
 }
 
 // IdentityOf is the signer's identity of the pod.
-func (t *IdentityCache) IdentityOf(s *SignatureWriter, p *cluster.Pod) string {
+func (t *IdentityCache) IdentityOf(s *signatureWriter, p *cluster.Pod) string {
 	if t == nil {
 		return string(s.podIdentity(p))
 	}
@@ -124,19 +124,19 @@ func (t *IdentityCache) IdentityOf(s *SignatureWriter, p *cluster.Pod) string {
 	return text
 }
 
-func (s *SignatureWriter) writeStrings(list ...string) {
+func (s *signatureWriter) writeStrings(list ...string) {
 	for _, x := range list {
 		s.buf = append(append(s.buf, x...), 0)
 	}
 }
 
-func (s *SignatureWriter) writeNumber(list ...int64) {
+func (s *signatureWriter) writeNumber(list ...int64) {
 	for _, n := range list {
 		s.buf = append(strconv.AppendInt(s.buf, n, 36), ',')
 	}
 }
 
-func (s *SignatureWriter) writeBools(list ...bool) {
+func (s *signatureWriter) writeBools(list ...bool) {
 	for _, b := range list {
 		if b {
 			s.buf = append(s.buf, 't')
@@ -146,7 +146,7 @@ func (s *SignatureWriter) writeBools(list ...bool) {
 	}
 }
 
-func (s *SignatureWriter) writeNeed(l resources.List) {
+func (s *signatureWriter) writeNeed(l resources.List) {
 	s.writeNumber(l.CPU, l.Memory, l.Ephemeral, l.Pods, int64(len(l.Extended)))
 	for _, e := range l.Extended {
 		s.writeStrings(e.Name)
@@ -154,7 +154,7 @@ func (s *SignatureWriter) writeNeed(l resources.List) {
 	}
 }
 
-func (s *SignatureWriter) writeMap(m map[string]string) {
+func (s *signatureWriter) writeMap(m map[string]string) {
 	s.writeNumber(int64(len(m)))
 	s.keys = slices.AppendSeq(s.keys[:0], maps.Keys(m))
 	slices.Sort(s.keys)
@@ -163,7 +163,7 @@ func (s *SignatureWriter) writeMap(m map[string]string) {
 	}
 }
 
-func (s *SignatureWriter) writeRequirements(list []requirements.Requirement) {
+func (s *signatureWriter) writeRequirements(list []requirements.Requirement) {
 	s.writeNumber(int64(len(list)))
 	for _, r := range list {
 		s.writeStrings(r.Key)
@@ -178,13 +178,13 @@ func (s *SignatureWriter) writeRequirements(list []requirements.Requirement) {
 	}
 }
 
-func (s *SignatureWriter) writeSelector(sel *cluster.Selector) {
+func (s *signatureWriter) writeSelector(sel *cluster.Selector) {
 	if s.writeBools(sel != nil); sel != nil {
 		s.writeRequirements(sel.Requirements)
 	}
 }
 
-func (s *SignatureWriter) writeTerms(list []cluster.AffinityTerm) {
+func (s *signatureWriter) writeTerms(list []cluster.AffinityTerm) {
 	s.writeNumber(int64(len(list)))
 	for _, t := range list {
 		s.writeStrings(t.Key)
@@ -195,7 +195,7 @@ func (s *SignatureWriter) writeTerms(list []cluster.AffinityTerm) {
 	}
 }
 
-func (s *SignatureWriter) writeWeighted(list []cluster.WeightedAffinityTerm) {
+func (s *signatureWriter) writeWeighted(list []cluster.WeightedAffinityTerm) {
 	s.writeNumber(int64(len(list)))
 	for _, t := range list {
 		s.writeNumber(int64(t.Weight))

@@ -49,7 +49,7 @@ func TestSignatureHasWhatRulesRead(t *testing.T) {
 	var p cluster.Pod
 	fill(reflect.ValueOf(&p).Elem(), new(int64))
 	p.Volumes = append(p.Volumes, cluster.Volume{Driver: p.Volumes[0].Driver, ID: "zz-own"})
-	sig := SignatureWriter{shared: map[cluster.Volume]bool{p.Volumes[0]: true}, moving: map[string]bool{p.NodeName: true}}
+	sig := signatureWriter{shared: map[cluster.Volume]bool{p.Volumes[0]: true}, moving: map[string]bool{p.NodeName: true}}
 	for key := range p.Labels {
 		sig.labels = append(sig.labels, key)
 	}
@@ -79,7 +79,7 @@ func TestSignatureTellsWhereWordsStand(t *testing.T) {
 	a, b := requirements.Of("a", "x"), requirements.Of("b", "x")
 	terms := []cluster.AffinityTerm{{Key: "k", Selector: &cluster.Selector{}}}
 	weighted := []cluster.WeightedAffinityTerm{{Weight: 1, Term: terms[0]}}
-	var sig SignatureWriter
+	var sig signatureWriter
 	texts := map[string]int{}
 	for i, p := range []cluster.Pod{
 		{Affinity: terms}, {AntiAffinity: terms}, {Prefers: weighted}, {Avoids: weighted},
@@ -184,7 +184,7 @@ func another(v reflect.Value, n int64) reflect.Value {
 func TestIdentityHasTheNamespaceOfSharedLabels(t *testing.T) {
 	labels := map[string]string{"app": "web"}
 	a, b := cluster.Pod{Namespace: "a", Labels: labels}, cluster.Pod{Namespace: "b", Labels: labels}
-	cache, sig := &IdentityCache{}, &SignatureWriter{labels: []string{"app"}}
+	cache, sig := &IdentityCache{}, &signatureWriter{labels: []string{"app"}}
 	first, other := cache.IdentityOf(sig, &a), cache.IdentityOf(sig, &b)
 	if first == other {
 		t.Errorf("pods of namespaces a and b are both %q", first)

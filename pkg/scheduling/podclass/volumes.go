@@ -67,8 +67,8 @@ func volumesOf(p *cluster.Pod, shared map[cluster.Volume]bool) Volumes {
 	return out
 }
 
-// VolumesPrefix begins the names of dimensions that count volumes of a CSI driver.
-const VolumesPrefix = "volumes of "
+// volumesPrefix begins the names of dimensions that count volumes of a CSI driver.
+const volumesPrefix = "volumes of "
 
 // UnlimitedVolumes is more than pods of one node have.
 const UnlimitedVolumes = 1 << 16
@@ -78,7 +78,7 @@ func (cs *Classes) limitedDrivers() (dims []string) {
 	for _, k := range cs.List {
 		for _, v := range slices.Concat(k.Volumes.Own, k.Volumes.Shared) {
 			limited := cs.Limits.Limits(v.Driver)
-			if name := VolumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
+			if name := volumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
 				!slices.Contains(dims, name) {
 				dims = append(dims, name)
 			}
@@ -90,7 +90,7 @@ func (cs *Classes) limitedDrivers() (dims []string) {
 // SetVolumes sets, in a vector, the dimensions that count volumes. A driver that is not named has no limit.
 func (d Dims) SetVolumes(of []int64, free map[string]int64) {
 	for i, name := range d {
-		if driver, counts := strings.CutPrefix(name, VolumesPrefix); counts {
+		if driver, counts := strings.CutPrefix(name, volumesPrefix); counts {
 			n, limited := free[driver]
 			if of[i] = max(0, n); !limited {
 				of[i] = UnlimitedVolumes
@@ -99,10 +99,13 @@ func (d Dims) SetVolumes(of []int64, free map[string]int64) {
 	}
 }
 
+// VolumesOf is the dimension that counts volumes of the CSI driver, -1 for none.
+func (d Dims) VolumesOf(driver string) int { return slices.Index(d, volumesPrefix+driver) }
+
 // addVolumes adds, to a vector, the volumes that each pod with these brings along.
 func (d Dims) addVolumes(to []int64, disks Volumes) {
 	for i, v := range disks.Own {
-		if at := slices.Index(d, VolumesPrefix+v.Driver); at >= 0 {
+		if at := d.VolumesOf(v.Driver); at >= 0 {
 			to[at] += disks.Count[i]
 		}
 	}

@@ -60,7 +60,7 @@ func NewCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *pod
 // ReadRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
 func (top *Counts) ReadRules(stages podclass.StageTeller) {
 	top.findKeys()
-	softTaint := podclass.HasSoftTaints(*top.s)
+	softTaint := top.s.HasSoftTaints()
 	for _, k := range top.Classes.List {
 		stages.Tell(cluster.StageRelax, k, "")
 		for _, x := range podclass.RelaxationSteps(k.Pod, top.s.Rules.IgnorePreferences, softTaint) {
@@ -266,7 +266,7 @@ func (top *Counts) hasRunningMatch(r podclass.TopologyRule) bool {
 	if r.Key == podclass.LabelHost {
 		return top.Total[r.Counter] > 0
 	}
-	return SumCounts(top.Tally.Count[r.Counter]) > 0
+	return top.Tally.AnyCounted(r.Counter)
 }
 
 // hasPendingMatch reports whether any pod that waits is counted by the rule.
@@ -327,11 +327,11 @@ func (t DomainCounts) Clone() DomainCounts {
 	return DomainCounts{each(t.Count), each(t.May), each(t.Anti), each(t.Even)}
 }
 
-// SumCounts is the sum over all domains.
-func SumCounts(list []int) int {
-	n := 0
-	for _, x := range list {
-		n += x
-	}
-	return n
+// AnyCounted reports whether the counter has pods in some domain.
+func (t DomainCounts) AnyCounted(counter int) bool {
+	return isAnyCounted(t.Count[counter])
+}
+
+func isAnyCounted(byDomain []int) bool {
+	return slices.ContainsFunc(byDomain, func(n int) bool { return n != 0 })
 }

@@ -5,18 +5,24 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // HostSite is what the host rules of a view need to know of a bin.
 type HostSite struct {
-	Trusted     bool // whom to be near to was settled before
-	Count, Anti func(counter int) int
+	Trusted     bool                  // whom to be near to was settled before
+	Count, Anti func(counter int) int // nil for no pods there
 	Limit       func(counter int) int // most pods of the counter that pods there bear; nil for no pods there
 	Total       []int
 	Ports       []cluster.HostPort
 	Disks       podclass.AttachableVolumes
+}
+
+func countWith(count func(counter int) int, counter int) int {
+	if count == nil {
+		return 0
+	}
+	return count(counter)
 }
 
 // MaxPodsByHostRules is how many pods of the view the host rules allow in addition on the site, whichever of its pods
@@ -27,15 +33,15 @@ func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
 		if top.Counters[c].Key != podclass.LabelHost {
 			continue
 		}
-		if s.Anti(c) > 0 {
+		if countWith(s.Anti, c) > 0 {
 			return 0
 		}
 		if top.Counters[c].limited && s.Limit != nil {
-			n = min(n, max(0, s.Limit(c)-s.Count(c)))
+			n = min(n, max(0, s.Limit(c)-countWith(s.Count, c)))
 		}
 	}
 	for _, r := range v.HostRules {
-		have := s.Count(r.Counter)
+		have := countWith(s.Count, r.Counter)
 		switch {
 		case r.Kind == podclass.Spread && r.Self:
 			n = min(n, max(0, r.MaxSkew-have))
@@ -49,7 +55,7 @@ func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
 	}
 	if len(v.Class.Pod.HostPorts) > 0 {
 		n = min(n, 1)
-		if capacity.PortsConflict(v.Class.Pod.HostPorts, s.Ports) {
+		if cluster.PortsConflict(v.Class.Pod.HostPorts, s.Ports) {
 			return 0
 		}
 	}
@@ -61,6 +67,3 @@ func (top *Counts) HasHostRules(v *podclass.RelaxedPod) bool {
 	return len(v.HostRules)+len(v.Class.Pod.HostPorts) > 0 ||
 		slices.ContainsFunc(v.Class.Matched, func(c int) bool { return top.Counters[c].Key == podclass.LabelHost })
 }
-
-// NoneLeft counts no pods, as on a node that is new.
-func NoneLeft(int) int { return 0 }

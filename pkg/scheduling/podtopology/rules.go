@@ -161,7 +161,7 @@ func (top *Counts) concernsOnly(v *podclass.RelaxedPod, counter int) bool {
 	return slices.ContainsFunc(v.DomainRules, of) &&
 		!slices.ContainsFunc(v.DomainRules,
 			func(r podclass.TopologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
-		SumCounts(top.Tally.Anti[counter]) == 0 &&
+		!isAnyCounted(top.Tally.Anti[counter]) &&
 		!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
 			return o != v.Class &&
 				slices.ContainsFunc(o.LastRelaxation().DomainRules, of)

@@ -29,6 +29,9 @@ func (px *Pricing) LowerBound(a *packing.Solution) float64 {
 	return usd
 }
 
+// rounding is the part of a bound that rounding may have added.
+const rounding = 1e-9
+
 // IsNearBound reports whether the solution's new nodes cost no more than the lower bound and this part of it.
 func (px *Pricing) IsNearBound(a *packing.Solution, gap float64) bool {
 	return a.NewNodePrice() <= px.LowerBound(a)*(1+gap)
@@ -76,7 +79,7 @@ func (p boundProof) singleNodeBound() float64 {
 			most = price
 		}
 	}
-	return most * (1 - 1e-9)
+	return most * (1 - rounding)
 }
 
 // sharedBound is what the pods are worth, less what those can be worth that the room there is could hold.
@@ -103,7 +106,7 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 	for i, n := range r.hosted {
 		each += value[i] * min(n, counts[i])
 	}
-	return max(0, (sum-min(r.usd, each+loosened))*(1-1e-9))
+	return max(0, (sum-min(r.usd, each+loosened))*(1-rounding))
 }
 
 // roomWorth is what those pods can be worth that the room there is could hold.

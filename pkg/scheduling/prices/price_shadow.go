@@ -40,8 +40,8 @@ func (p *ShadowPrices) PriceClasses() (list []lowerbound.PriceClass, groupCaps [
 	return p.Problem.Classes, p.Problem.Caps
 }
 
-// RowCount is how many classes the linear program works with.
-func (p *ShadowPrices) RowCount() int { return p.solver.ClassCount() }
+// HasManyClasses reports whether the linear program works with so many classes that pricing them takes its time.
+func (p *ShadowPrices) HasManyClasses() bool { return p.solver.HasManyClasses() }
 
 // ScaleUnits are the amounts by which resources are counted.
 func (p *ShadowPrices) ScaleUnits() []float64 { return p.Units }

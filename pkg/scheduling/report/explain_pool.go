@@ -156,8 +156,8 @@ func wantedLabels(v *podclass.RelaxedPod) string {
 			parts = append(parts, alt.String())
 		}
 	}
-	if len(parts) > 3 {
-		parts = append(parts[:3], fmt.Sprintf("%d more alternatives", len(parts)-3))
+	if len(parts) > mostExamples {
+		parts = append(parts[:mostExamples], fmt.Sprintf("%d more alternatives", len(parts)-mostExamples))
 	}
 	return "what the pod wants: " + strings.Join(parts, ", or ")
 }
@@ -189,15 +189,16 @@ func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capac
 		parts = append(parts, name+"="+resources.Format(name, most.Get(name)))
 		less += e.neverHad(p, name)
 	}
-	if need.CPU >= 1_000_000*1000 {
+	const millionCores = 1_000_000_000 // in millicores
+	if need.CPU >= millionCores {
 		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
 	}
 	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
 		less)
 }
 
-// mostTypesNamed is how many instance types one reason names.
-const mostTypesNamed = 3
+// mostExamples is how many instance types or alternatives one reason names.
+const mostExamples = 3
 
 // neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
 func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
@@ -206,8 +207,8 @@ func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
 	if len(types) == 0 {
 		return ""
 	}
-	names := strings.Join(types[:min(len(types), mostTypesNamed)], ", ")
-	if more := len(types) - mostTypesNamed; more > 0 {
+	names := strings.Join(types[:min(len(types), mostExamples)], ", ")
+	if more := len(types) - mostExamples; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
 	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names, resource,
@@ -298,18 +299,18 @@ func inOrder(cat *capacity.Catalog, admit *podclass.Admission) []*capacity.Pool 
 	if !cat.HasMany() {
 		return cat.Pools
 	}
-	var ranks [3][]*capacity.Pool
+	var fit, aside, unfit []*capacity.Pool
 	for _, p := range cat.Pools {
 		switch {
 		case !p.MayAdmit(admit):
-			ranks[2] = append(ranks[2], p)
+			unfit = append(unfit, p)
 		case p.Aside != "":
-			ranks[1] = append(ranks[1], p)
+			aside = append(aside, p)
 		default:
-			ranks[0] = append(ranks[0], p)
+			fit = append(fit, p)
 		}
 	}
-	return slices.Concat(ranks[0], ranks[1], ranks[2])
+	return slices.Concat(fit, aside, unfit)
 }
 
 // tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.

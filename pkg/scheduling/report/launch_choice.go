@@ -53,7 +53,7 @@ func (x *plannedNode) ensureEveryCombinationFits(f *capacity.OptionFinder) {
 			keep(func(o *capacity.Offering) bool { return o.InstanceType != bad.InstanceType })
 		}
 	}
-	slices.SortFunc(x.opts, capacity.CompareOptionPrice)
+	slices.SortFunc(x.opts, capacity.TypeOption.ComparePrice)
 }
 
 // tooSmall finds an offer that the claim would allow, now or later, and that does not hold its pods.
@@ -67,7 +67,7 @@ func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *capacity
 	for _, opt := range x.opts {
 		for _, o := range opt.Model.Sells {
 			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) &&
-				(!capacity.AtLeast(o.Room, used) || capacity.PortsConflict(ports, o.Ports) || excluded(x.bin.Load, o)) {
+				(!capacity.AtLeast(o.Room, used) || cluster.PortsConflict(ports, o.Ports) || excluded(x.bin.Load, o)) {
 				return o
 			}
 		}
@@ -144,7 +144,7 @@ func (x *plannedNode) keepOut(pw *PlanWriter) {
 			x.opts = zones
 		}
 	}
-	slices.SortFunc(x.opts, capacity.CompareOptionPrice)
+	slices.SortFunc(x.opts, capacity.TypeOption.ComparePrice)
 	if best := x.opts[0].Best; x.choice.Price > best.Price {
 		x.choice = best // the price of a claim is that of the cheapest it may become, crowded or not
 	}

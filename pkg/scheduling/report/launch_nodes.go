@@ -65,7 +65,7 @@ func (pw *PlanWriter) plannedNodes() (list []plannedNode, impossible []*capacity
 		if b.Offer.Limited() {
 			u.List = u.List.Add(b.Takes)
 			u.Nodes++
-			list = append(list, limitedOpening(b, pw.Solution.W.Options.RequirementsOf(p, b.Load).Set))
+			list = append(list, limitedOpening(b, pw.Solution.W.Options.RequirementsOf(p, b.Load)))
 			continue
 		}
 		opts, set := pw.Solution.W.Options.LaunchOptions(p, *u, b.Load, p.MinValues())
@@ -117,7 +117,7 @@ func limitedOpening(b *capacity.Bin, set requirements.Set) plannedNode {
 	if r := b.Offer.Reservation; r != nil {
 		set = set.And(requirements.Of(instancetypes.LabelReservationID, r.ID))
 	}
-	return plannedNode{bin: b, set: b.Low.ApplyTo(set), choice: b.Offer, opts: capacity.OnlyOption(b.Offer)}
+	return plannedNode{bin: b, set: b.Low.ApplyTo(set), choice: b.Offer, opts: b.Offer.OnlyOption()}
 }
 
 // plannedNode is a new node with what may stand in for its offer.

@@ -57,7 +57,7 @@ func (s *localSearch) homeTier(l capacity.PodLoad, tiers map[int32]*weightTier) 
 	if at < 0 {
 		return nil
 	}
-	return tiers[s.a.W.Catalog.ByWeight().Pools[at][0].Weight]
+	return tiers[s.a.W.Catalog.ByWeight()[at][0].Weight]
 }
 
 // followsOnHost reports whether the load's pods must be near others on the node.

@@ -44,7 +44,7 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 			}
 		}
 	}
-	putFirst(packing.CouldHold)
+	putFirst((*packing.Problem).CouldHold)
 	if st.ByPriority { // those of a high priority may have a place beside reservations
 		st.ByPriority = false
 		putFirst(needsReservation)

@@ -15,6 +15,8 @@ import (
 const (
 	// defaultSearchSteps is how many steps a search takes at most.
 	defaultSearchSteps = 400
+	// leastWorth keeps quotients finite, in USD per hour.
+	leastWorth = 1e-12
 	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
 	mostLooks = 300
 	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
@@ -229,7 +231,7 @@ func (t *weightTier) lookAtOffers(a *packing.Solution) {
 	for _, l := range t.batches {
 		h := a.W.Catalog.HeaviestTier(l.Admit, l.View.Class)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
-			a.W.Catalog.ByWeight().Pools[h][0].Weight <= t.pools[0].Weight)
+			a.W.Catalog.ByWeight()[h][0].Weight <= t.pools[0].Weight)
 	}
 	t.supply = make([][]string, len(t.batches))
 	t.score = make([]float64, len(t.offers))
@@ -268,8 +270,7 @@ func (s *localSearch) pickNodes() []*searchNode {
 		if n == seed || n.tier != seed.tier && n.tier != nil {
 			continue
 		}
-		chance := 0.5 + float64(mixBits(s.step*len(s.nodes)+i)%1000)/1000
-		weight := (n.waste + 0.02*n.scale) / n.scale * chance
+		weight := (n.waste + 0.02*n.scale) / n.scale * (0.5 + chance(s.step*len(s.nodes)+i))
 		if mates.isFull(size) && weight > 0 && -2*weight >= mates.score[size-1] {
 			continue // not even if each could hold all of the other
 		}
@@ -298,7 +299,7 @@ func (n *searchNode) suitablePart(other *searchNode) float64 {
 			some += w
 		}
 	}
-	return some / max(all, 1e-12)
+	return some / max(all, leastWorth)
 }
 
 // couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.
@@ -322,6 +323,12 @@ func (s *localSearch) pickSeed() *searchNode {
 		}
 	}
 	return seed
+}
+
+// chance turns a number into one from 0 to 1 that looks like chance, always the same.
+func chance(n int) float64 {
+	const parts = 1000
+	return float64(mixBits(n)%parts) / parts
 }
 
 // mixBits turns a number into one that looks like chance, always the same.

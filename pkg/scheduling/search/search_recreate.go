@@ -84,7 +84,7 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
 	a := s.a
-	g := packing.NewPriceGuide(a, s.prices)
+	g := packing.NodeOpener{A: a}.NewPriceGuide(s.prices)
 	g.Memory = &s.memory
 	list, offers := s.offersFor(t)
 	g.Fits = func(l *packing.PodBatch, offer int) int { return int(t.fits[l.ID][list[offer]]) }
@@ -142,7 +142,7 @@ func (s *localSearch) shakeValues(g *packing.PriceGuide) {
 		if mixBits(s.step)%3 == 1 {
 			base = it.Batches[0].Least
 		}
-		it.Value = base * (1 + shake*(float64(mixBits(s.step*7919+it.Batches[0].ID)%1000)/1000-0.5))
+		it.Value = base * (1 + shake*(chance(s.step*7919+it.Batches[0].ID)-0.5))
 		g.Filler.Value[i] = it.Value
 	}
 }
@@ -165,7 +165,7 @@ func (s *localSearch) withinLimits(o *capacity.Offering) bool {
 	if s.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
 		return false
 	}
-	return o.CapacityType != instancetypes.Spot || s.use.Nodes < capacity.FewSpotNodes ||
+	return o.CapacityType != instancetypes.Spot || s.use.AreFew() ||
 		s.use.ByPool[o.Offer]+o.InstanceType.Type.Capacity.CPU <= s.ceiling
 }
 
@@ -190,16 +190,8 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		if a.OfferCost(o) < least || !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
 			continue
 		}
-		d := packing.NewDraft(a, o)
-		all := true
-		for _, l := range s.current {
-			if l.Left > 0 && d.TakePods(l, l.Left) < l.Left {
-				all = false
-				break
-			}
-		}
-		if all && s.hasAnchorPod(t, d.Takes) {
-			return &rebuiltNode{o, d.Takes}
+		if takes, all := (packing.NodeOpener{A: a}).TakeAllLeft(o, s.current); all && s.hasAnchorPod(t, takes) {
+			return &rebuiltNode{o, takes}
 		}
 	}
 	return nil
@@ -324,7 +316,8 @@ func (s *localSearch) offerScore(t *weightTier, o *capacity.Offering) float64 {
 			f.Value = append(f.Value, l.Value)
 		}
 	}
-	return s.a.OfferCost(o) / max(1e-12, f.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{}))
+	worth := f.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
+	return s.a.OfferCost(o) / max(leastWorth, worth)
 }
 
 // bestScores is the few that have the lowest scores, the first among equals.

@@ -26,6 +26,8 @@ const (
 	smallGap = 0.0005
 	// ceilingGap is the same of a plan that was as near as that until less of one pool of spot capacity made it dearer.
 	ceilingGap = 0.005
+	// defaultNodeCost is what a node costs beside its price, in USD per hour, where the settings do not say.
+	defaultNodeCost = 0.0002
 	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
 	// any instance.
 	scarceNodeUSD = 1000
@@ -150,7 +152,7 @@ func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *pa
 		improveByLocalSearch(other, st.pricing, deep)
 	}
 	improveByLocalSearch(a, st.pricing, deep)
-	if other != nil && other.TotalCost() < a.TotalCost()*(1-1e-9) {
+	if other != nil && other.PlacesMoreOrCostsLess(a) {
 		return other
 	}
 	return a
@@ -173,13 +175,8 @@ func packByLinearProgram(w *packing.Problem, best *packing.Solution, st pricedSt
 	if next.Waiting() != best.Waiting() {
 		return best, nil
 	}
-	if next.TotalCost() < best.TotalCost()*(1-1e-9) {
+	if next.PlacesMoreOrCostsLess(best) {
 		return next, best
 	}
 	return best, next
 }
-
-// Defaults of the rules about price.
-const (
-	defaultNodeCost = 0.0002
-)
