@@ -307,3 +307,31 @@ func shortList(values []string) []string {
 	}
 	return append(slices.Clone(values[:most]), fmt.Sprintf("and %d more", len(values)-most))
 }
+
+// AnyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement
+// allows, else one below, else one written with zeros before it.
+func (r Requirement) AnyValue() string {
+	if !r.Not && len(r.Values) > 0 {
+		return r.Values[0]
+	}
+	from := int64(1)
+	if r.Min != nil {
+		from = *r.Min
+	} else if r.Max != nil {
+		from = min(from, *r.Max)
+	}
+	tries := int64(len(r.Values)) + 1 // so many values cannot all be refused
+	for n := from; n < from+tries && n >= from; n++ {
+		if v := strconv.FormatInt(n, 10); r.Has(v) {
+			return v
+		}
+	}
+	if v := strconv.FormatInt(from-1, 10); from > 0 && r.Has(v) {
+		return v
+	}
+	v := strconv.FormatInt(from, 10)
+	for ; tries > 0 && !r.Has(v); tries-- {
+		v = "0" + v
+	}
+	return v
+}

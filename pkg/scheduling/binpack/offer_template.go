@@ -32,7 +32,7 @@ func TemplateNode(p cluster.Pool, types []instancetypes.Type, relax bool) (l pla
 	if l.Annotations == nil {
 		l.Annotations = map[string]string{}
 	}
-	chosen := capacity.ChooseCustomLabels(set, capacity.AnyValue)
+	chosen := capacity.ChooseCustomLabels(set, requirements.Requirement.AnyValue)
 	for _, r := range chosen.All() {
 		l.Labels[r.Key], _ = r.Single()
 	}

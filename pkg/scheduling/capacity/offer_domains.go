@@ -96,7 +96,7 @@ func addNamedValues(to map[string][]string, p *cluster.Pod) {
 			switch {
 			case podclass.IsWellKnownLabel(r.Key):
 			case r.Not:
-				to[r.Key] = append(to[r.Key], AnyValue(r)) // a node that keeps to it may get this
+				to[r.Key] = append(to[r.Key], r.AnyValue()) // a node that keeps to it may get this
 			default:
 				to[r.Key] = append(to[r.Key], r.Values...)
 			}

@@ -2,7 +2,6 @@ package capacity
 
 import (
 	"slices"
-	"strconv"
 
 	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
@@ -107,37 +106,9 @@ func (o *Offering) domainsFor(key string) []string {
 func (p *Pool) CustomLabelValues(r requirements.Requirement) []string {
 	out := slices.DeleteFunc(slices.Clone(p.named[r.Key]), func(v string) bool { return !r.Has(v) })
 	if len(out) == 0 || !r.Not {
-		return []string{AnyValue(r)}
+		return []string{r.AnyValue()}
 	}
 	return out
-}
-
-// AnyValue is a value for a custom label that no pod has chosen: the lowest whole number from 1 on that the requirement
-// allows, else one below, else one written with zeros before it.
-func AnyValue(r requirements.Requirement) string {
-	if !r.Not && len(r.Values) > 0 {
-		return r.Values[0]
-	}
-	from := int64(1)
-	if r.Min != nil {
-		from = *r.Min
-	} else if r.Max != nil {
-		from = min(from, *r.Max)
-	}
-	tries := int64(len(r.Values)) + 1 // so many values cannot all be refused
-	for n := from; n < from+tries && n >= from; n++ {
-		if v := strconv.FormatInt(n, 10); r.Has(v) {
-			return v
-		}
-	}
-	if v := strconv.FormatInt(from-1, 10); from > 0 && r.Has(v) {
-		return v
-	}
-	v := strconv.FormatInt(from, 10)
-	for ; tries > 0 && !r.Has(v); tries-- {
-		v = "0" + v
-	}
-	return v
 }
 
 // ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.

@@ -23,7 +23,7 @@ func TestValuesThatNobodyNames(t *testing.T) {
 		{requirements.Requirement{Not: true, Min: &ten, Max: &ten, Values: []string{"10"}}, "010"},
 		{requirements.Requirement{Not: true, Min: &ten, Max: &ten, Values: []string{"010", "10"}}, "0010"},
 	} {
-		if got := AnyValue(c.r); got != c.want || !c.r.Has(got) {
+		if got := c.r.AnyValue(); got != c.want || !c.r.Has(got) {
 			t.Errorf("%+v: got %s, want %s", c.r, got, c.want)
 		}
 	}
