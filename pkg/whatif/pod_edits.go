@@ -20,7 +20,7 @@ const (
 	atSpread       = "spec.topologySpreadConstraints"
 )
 
-// mostSkew is how far maxSkew is raised before the constraint is dropped.
+// mostSkew is how far maxSkew is raised.
 const mostSkew = 8
 
 // pods are those that one object makes.
@@ -206,17 +206,18 @@ func (p pods) spreadFamilies() (out []family) {
 				change(&p.Spread[i])
 			})
 		}
-		most := int64(mostSkew)
-		if x.MinDomains == 0 { // which no constraint has that is only preferred
-			most++
-		}
-		out = append(out, inSteps("", int64(x.MaxSkew), 1, most, func(to int64) Edit {
-			if to > int64(x.MaxSkew)+mostSkew {
-				return set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway",
-					func(x *cluster.Spread) { x.Soft = true })
-			}
+		some := []family{inSteps("", int64(x.MaxSkew), 1, mostSkew, func(to int64) Edit {
 			return set("maxSkew", x.MaxSkew, to, func(x *cluster.Spread) { x.MaxSkew = int32(to) })
-		}), inSteps("", int64(x.MinDomains), -1, int64(x.MinDomains-1), func(to int64) Edit {
+		})}
+		if x.MinDomains == 0 { // which no constraint has that is only preferred
+			some = append(some, single("", set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway",
+				func(x *cluster.Spread) { x.Soft = true })))
+		}
+		for j := range some {
+			some[j].place = pathOf(atSpread, elementAt(i)).String()
+		}
+		least := int64(x.MinDomains)
+		out = append(append(out, some...), inSteps("", least, -1, least-1, func(to int64) Edit {
 			return set("minDomains", x.MinDomains, to, func(x *cluster.Spread) { x.MinDomains = int32(to) })
 		}))
 		if !x.HonorTaints {

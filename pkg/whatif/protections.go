@@ -96,7 +96,7 @@ func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
 	on := podsOn(s, h.Name())
 	all := protectionFamilies(s, h, on)
 	for _, p := range on {
-		all = append(all, p.spreadFamilies()...)
+		all = append(all, slices.DeleteFunc(p.spreadFamilies(), func(f family) bool { return f.count > 1 })...)
 	}
 	i := slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == h.Pool() })
 	if i < 0 {
