@@ -28,16 +28,23 @@ func passDenied(t *testing.T, f *controllertest.Functions, claim string) error {
 	return err
 }
 
-// Claims of a command that end are deleted one by one: the pass tells of the one that may not be, and the other goes.
-func TestAClaimThatMayNotBeDeletedIsTold(t *testing.T) {
+// emptyNodes are the claims of two or more nodes that are empty, and may go together.
+func emptyNodes(t *testing.T) (*controllertest.Functions, []cluster.Claim) {
+	t.Helper()
 	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 4)
-	w := f.World
-	w.ScaleApp("web", 0)
-	w.Advance(10 * time.Second)
-	all := w.Claims()
+	f.World.ScaleApp("web", 0)
+	f.World.Advance(10 * time.Second)
+	all := f.World.Claims()
 	if len(all) < 2 {
 		t.Fatalf("%d claims, want two or more", len(all))
 	}
+	return f, all
+}
+
+// Claims of a command that end are deleted one by one: the pass tells of the one that may not be, and the other goes.
+func TestAClaimThatMayNotBeDeletedIsTold(t *testing.T) {
+	f, all := emptyNodes(t)
+	w := f.World
 	denied := 0
 	for range 6 {
 		switch err := passDenied(t, f, all[0].Name); {
@@ -73,14 +80,8 @@ func (d deniesTaintOf) TaintNode(ctx context.Context, n cluster.Node) error {
 // Of empty nodes that go together the one that may not be tainted stays, and the others go with the command that was
 // begun about all.
 func TestAnEmptyNodeThatMayNotBeTaintedKeepsNoOther(t *testing.T) {
-	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 4)
+	f, all := emptyNodes(t)
 	w := f.World
-	w.ScaleApp("web", 0)
-	w.Advance(10 * time.Second)
-	all := w.Claims()
-	if len(all) < 2 {
-		t.Fatalf("%d claims, want two or more", len(all))
-	}
 	refused := all[0].NodeName
 	for range 4 {
 		ports := w.Ports(fake.Fault{})
