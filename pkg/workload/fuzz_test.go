@@ -6,6 +6,7 @@ import "testing"
 func FuzzParse(f *testing.F) {
 	f.Add([]byte(web))
 	f.Add([]byte(packed(web)))
+	f.Add([]byte("\x1f\x8b")) // cut short
 	f.Add([]byte(pools))
 	f.Add([]byte(`{"groups":[{"name":"g","count":1,"pod":{"spec":{"containers":[{"name":"a","resources":{"requests":{"cpu":"-1","memory":"1e99"}}}]}}}]}`))
 	f.Add([]byte(`{"nodes":[{"name":"n","instanceType":"t","zone":"z","capacityType":"spot","pods":{"g":2}}],"boundGroups":[{"name":"g","pod":{"spec":{"containers":[{}]}}}]}`))

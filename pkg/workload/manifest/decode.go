@@ -28,7 +28,10 @@ func Gunzip(data []byte) ([]byte, error) {
 		}
 		return data, nil
 	}
-	size := binary.LittleEndian.Uint32(data[max(0, len(data)-4):]) // gzip ends in the length of what it holds
+	var size uint32
+	if len(data) >= 4 { // or it is cut, as the header tells
+		size = binary.LittleEndian.Uint32(data[len(data)-4:]) // gzip ends in the length of what it holds
+	}
 	if size > MostBytes {
 		return nil, tooLarge
 	}
