@@ -9,6 +9,8 @@ import (
 	coordinationv1 "k8s.io/api/coordination/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Leases takes and reads leases.
@@ -204,18 +206,13 @@ func (c Leases) putEmptied(ctx context.Context, what apiCall, l *coordinationv1.
 	return nil
 }
 
-// longestBelieved is how long after its renewal, and how far ahead of our clock, a lease of somebody else is believed:
-// Karpenter renews its own every few seconds, for 15. Who may write one object in its namespace could otherwise keep
-// Joiner from acting for good.
-const longestBelieved = time.Minute
-
-// isBelieved reports whether somebody's lease holds, as far as it is believed.
-func (c Leases) isBelieved(l *coordinationv1.Lease) bool {
-	if c.leaseExpired(l) {
-		return false
+// leaderLease is somebody's lease as it is judged.
+func leaderLease(l *coordinationv1.Lease) cluster.LeaderLease {
+	out := cluster.LeaderLease{Holder: holderOf(l)}
+	if l.Spec.RenewTime != nil && l.Spec.LeaseDurationSeconds != nil {
+		out.Renewed, out.Lasts = l.Spec.RenewTime.Time, time.Duration(*l.Spec.LeaseDurationSeconds)*time.Second
 	}
-	age := c.now().Sub(l.Spec.RenewTime.Time)
-	return -longestBelieved < age && age < longestBelieved
+	return out
 }
 
 // LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none. One
@@ -223,7 +220,7 @@ func (c Leases) isBelieved(l *coordinationv1.Lease) bool {
 func (c Leases) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
 	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
-	if isNotFound(err) || err == nil && !c.isBelieved(lease) {
+	if isNotFound(err) || err == nil && !leaderLease(lease).Leads(c.now()) {
 		return "", nil
 	}
 	if err != nil {

@@ -33,6 +33,7 @@ type apiServer struct {
 	nodePools     map[string]*v1.NodePool
 	classes       map[string]*awsv1.EC2NodeClass
 	leases        map[string]storedLease
+	leaders       *leaderLeases                     // nil: nobody looks
 	registrations map[string][]cluster.Registration // by pool
 }
 

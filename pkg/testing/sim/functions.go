@@ -34,8 +34,8 @@ func Functions(rules cluster.Settings, share int) []Function {
 // deps is what every function has.
 func (in Invocation) deps(rules cluster.Settings) controllers.Deps {
 	rules.Ceiling = in.Ceiling
-	return controllers.Deps{Record: in.Ports.record, Metrics: in.Ports.record, Rules: rules, Holder: in.Holder,
-		Now: in.Now, Log: in.Log}
+	return controllers.Deps{Permission: in.Ports.leases.permission(), Record: in.Ports.record,
+		Metrics: in.Ports.record, Rules: rules, Holder: in.Holder, Now: in.Now, Log: in.Log}
 }
 
 // provisionFunction is the function that launches capacity.

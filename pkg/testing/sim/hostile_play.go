@@ -57,6 +57,7 @@ func (w *world) playHostile(seed uint64) {
 		}
 	}
 	w.runAfter(time.Second, next)
+	h.writeLeases(w, end)
 	w.watchNeighbours(end)
 	w.runUntil(end, w.network.admitRequest)
 	if len(w.bad) > 0 {
