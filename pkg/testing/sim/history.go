@@ -32,6 +32,8 @@ func (w *world) remember(step any) {
 		w.trial.noteStart(s.image, s.pod.Trouble != "")
 	case rolloutWritten:
 		w.noteStatus()
+	case instanceTerminated:
+		w.noteUnusable(s.machine)
 	case claimDeleted:
 		rememberReason(w, s)
 	case fleetOrdered:

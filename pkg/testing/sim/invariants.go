@@ -81,6 +81,7 @@ func launchInvariants() []invariant {
 		at("launch before the finalizer", checkLaunchFinalizer),
 		at("doubled instance", checkOneInstance),
 		at("bought in vain again", checkVain),
+		at("bought in vain again", checkUnusable),
 		at("limit of the pool", checkPoolLimit),
 		at("above the ceiling of the cluster", checkCeiling),
 		at("claim changed its instance", checkInstanceKept),

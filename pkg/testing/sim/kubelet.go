@@ -20,6 +20,7 @@ type kubelets struct {
 	volumes   *volumes
 	workloads *workloads
 	short     *shortNodes
+	unusable  *unusableNodes
 }
 
 // bootMachine is the way of an instance to a Ready node, which begins then. Some never get there.
@@ -108,7 +109,7 @@ func (k *kubelets) setReady(n *node, ready bool) {
 	})
 	k.addTrace("node %s ready=%t", n.Name, ready)
 	if ready {
-		n.Taints = append(n.Taints, k.short.taintOf(n)...)
+		n.Taints = slices.Concat(n.Taints, k.short.taintOf(n), k.unusable.taintsOf(n.machine))
 	} else {
 		n.Taints = append(n.Taints, cluster.Taint{Key: taintUnreachable, Effect: "NoSchedule"},
 			cluster.Taint{Key: taintUnreachable, Effect: "NoExecute"})

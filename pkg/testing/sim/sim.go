@@ -33,6 +33,9 @@ type Scenario struct {
 	// Short plays nodes that turn out to have less for pods than was estimated instead of a storm.
 	Short bool
 
+	// Unusable plays nodes that never become usable instead of a storm.
+	Unusable bool
+
 	// Hostile plays a tenant who means the others ill instead of a storm.
 	Hostile bool
 
@@ -103,6 +106,8 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			w.playStopped(*s.Stopped)
 		case s.Short:
 			w.playShort(s.Seed)
+		case s.Unusable:
+			w.playUnusable(s.Seed)
 		case s.Hostile:
 			w.playHostile(s.Seed)
 		case s.Notices != nil:

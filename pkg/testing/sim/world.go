@@ -33,6 +33,7 @@ type world struct {
 	trial      *rolloutTrial     // of a NodeRollout; nil without one
 	stopped    *stoppedTrial     // of stopped capacity; nil without
 	short      *shortNodes       // of nodes smaller than estimated; nil without
+	unusable   *unusableNodes    // of nodes that never become usable; nil without
 	hostile    *hostileTrial     // of a hostile tenant; nil without
 	book       *disruptionReport // of a day; nil in a storm
 	ceilings   ceilings
@@ -52,7 +53,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 	w.scheduler = &scheduler{engine: e, api: w.api, volumes: w.volumes, mostTried: drawMostTried(seed)}
 	w.workloads = &workloads{engine: e, api: w.api, catalog: w.catalog, scheduler: w.scheduler, volumes: w.volumes,
 		used: map[string]bool{}}
-	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads, nil}
+	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads, nil, nil}
 	w.ec2 = &ec2{engine: e, api: w.api, catalog: w.catalog, kubelets: w.kubelets, lambda: w.lambda,
 		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.Offer]bool{}}
 	w.users = &users{e, w.api, w.account, w.kubelets, w.scheduler, w.workloads}
@@ -72,10 +73,10 @@ func (w *world) setUp(s Scenario) {
 	if s.Notices != nil {
 		w.plan.share = stackShare
 	}
-	if s.Short || s.Hostile {
+	if s.Short || s.Unusable || s.Hostile {
 		w.plan.share = 0
 	}
-	if s.Short {
+	if s.Short || s.Unusable {
 		w.rules.InitializationTimeout = 30 * time.Minute // as the stack has it
 	}
 	if s.Day > 0 || s.Notices != nil {
@@ -97,7 +98,7 @@ func (w *world) setUp(s Scenario) {
 	w.focusPools()
 	w.drawClasses()
 	w.drawCommitment()
-	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short && !s.Hostile {
+	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short && !s.Unusable && !s.Hostile {
 		w.deployCeilings(s.Seed, s.Ceiling)
 	}
 	for _, f := range Functions(w.rules, w.plan.share) {
