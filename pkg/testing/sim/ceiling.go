@@ -103,7 +103,7 @@ func checkCeiling(w *world, s instanceStarted) (bad []string) {
 			if waiting[m.Batch]--; waiting[m.Batch] < 0 {
 				continue
 			}
-		} else if w.api.byUID[m.owner] == nil {
+		} else if c := w.api.byUID[m.owner]; c == nil || w.api.claims[c.Name] != c {
 			continue
 		}
 		nodes, usd = nodes+1, usd+chargeOf(w, m)
