@@ -47,9 +47,13 @@ func newHeadroom(s cluster.Snapshot) *headroom {
 	return h
 }
 
-// countClaims counts claims as there or on their way. One without an instance may get it at any moment.
+// countClaims counts claims as there or on their way. One without an instance may get it at any moment, unless
+// lifecycle has given it up and nobody may delete it.
 func (h *headroom) countClaims(claims []cluster.Claim) {
 	for _, c := range claims {
+		if c.NeverLaunched(h.s.Now, h.s.Rules) {
+			continue
+		}
 		usd := h.chargeOfClaim(c)
 		h.nodes, h.spent = h.nodes+1, h.spent+usd
 		if h.isRecent(c) {

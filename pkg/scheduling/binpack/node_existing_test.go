@@ -24,7 +24,7 @@ func TestANodeThatHasNotToldWhatItHas(t *testing.T) {
 }
 
 // A claim that got no instance within all time that there is for one, and stays because nobody may delete it, is no
-// capacity for pods any more.
+// capacity for pods any more, and takes no part of its pool's limits.
 func TestAClaimThatNobodyMayDelete(t *testing.T) {
 	for age, want := range map[time.Duration]string{19 * time.Minute: "existing 1, launches 0", 20 * time.Minute: "existing 0, launches 1"} {
 		w, err := scenario.FromText([]string{"type m5.large cpu=2000 mem=8192 milliusd=96", "pool default",
@@ -34,6 +34,7 @@ func TestAClaimThatNobodyMayDelete(t *testing.T) {
 		}
 		w.Snapshot.Rules.LaunchTimeout, w.Snapshot.Rules.RegistrationTimeout = 5*time.Minute, 15*time.Minute
 		w.Snapshot.Claims[0].Created = w.Snapshot.Now.Add(-age)
+		w.Snapshot.Pools[0].Limits, w.Snapshot.Pools[0].Limited = resources.List{CPU: 3000}, []string{resources.CPU}
 		p := PodsFrom(w.Snapshot, w.Market)
 		if got := fmt.Sprintf("existing %d, launches %d", len(p.Existing), len(p.Launches)); got != want {
 			t.Errorf("%s old: %s, want %s\n%s", age, got, want, p)

@@ -178,7 +178,7 @@ func (st *WhatIf) supplyOfferings(w *packing.Problem) {
 	w.Admissions, w.Catalog = from.Admissions.ForSnapshot(w.S), from.Catalog
 	w.Catalog.ByWeight() // found once for all questions
 	w.NodeLabels, w.Identities = st.faces, st.seen
-	w.Catalog.CountUse(w.All, st.sold)
+	w.Catalog.CountUse(&w.S, w.All, st.sold)
 	w.AddClusterState()
 }
 

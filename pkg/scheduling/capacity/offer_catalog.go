@@ -69,7 +69,7 @@ func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, 
 		p.ID, p.named = i, c.Named
 		p.readRequirements(b.S.Rules.RelaxMinValues)
 	}
-	c.CountUse(b.All, sold)
+	c.CountUse(b.S, b.All, sold)
 	b.setAside()
 	b.stockAll(sold)
 	c.Sale = NewRanking(slices.DeleteFunc(slices.Clone(c.Offers),
@@ -155,11 +155,14 @@ func skipReason(p cluster.Pool, classes map[string]instancetypes.Class, now time
 	return ""
 }
 
-// CountUse finds what each pool has already.
-func (cat *Catalog) CountUse(all []cluster.StateNode, sold func(cluster.Pool) []instancetypes.Type) {
+// CountUse finds what each pool has already. A claim that got no instance in all its time is nothing that it has.
+func (cat *Catalog) CountUse(s *cluster.Snapshot, all []cluster.StateNode,
+	sold func(cluster.Pool) []instancetypes.Type) {
 	standing := map[string][]cluster.StateNode{}
 	for _, h := range all {
-		standing[h.Pool()] = append(standing[h.Pool()], h)
+		if h.Node != nil || !h.Claim.NeverLaunched(s.Now, s.Rules) {
+			standing[h.Pool()] = append(standing[h.Pool()], h)
+		}
 	}
 	for _, p := range cat.Pools {
 		p.Used = p.countUsage(standing[p.Name], func() []instancetypes.Type { return sold(p.Pool) })
