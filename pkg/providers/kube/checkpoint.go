@@ -20,6 +20,9 @@ const (
 	checkpointEvery = 45 * time.Second
 	// checkpointAnyway is how often one is written though nothing was told, so that it does not grow too old.
 	checkpointAnyway = maxCheckpointAge / 3
+	// restoredFor is how long a process believes a checkpoint: no watch tells of what is missing in one that somebody
+	// forged. Until it has listed it writes none, so it lists before the one that is there is too old.
+	restoredFor = 2 * maxCheckpointAge / 3
 	// checkpointTakes is what an invocation must have left for one to be read or written.
 	checkpointTakes = 5 * time.Second
 )
@@ -122,7 +125,7 @@ func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
 	m := s.cache
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if k.version != 0 || c.versions[at] <= k.gone {
+	if k.version != 0 || c.versions[at] <= k.gone || k.isDoubted() {
 		return false
 	}
 	m.own.beginList(k.place.plural) // what is written from now on must be told
@@ -130,7 +133,8 @@ func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
 		k.unfinished.forget()
 	}
 	k.restore(c, strconv.FormatUint(c.versions[at], 10))
-	k.version, k.proven, k.took = c.versions[at], time.Time{}, c.took[at]
+	k.version, k.proven, k.took, k.restored = c.versions[at], time.Time{}, c.took[at],
+		time.Now().Round(0) // by the wall clock: a process may be frozen meanwhile
 	k.reopen() // a watch from before a list that failed would tell of later changes alone
 	m.notifyWaiters()
 	return true
@@ -208,8 +212,8 @@ func (s *Checkpoints) take() *checkpoint {
 	}
 	c := &checkpoint{written: m.now(), digests: m.seen.copyDigests()}
 	for i, k := range m.kinds {
-		if k.version == 0 {
-			return nil // it is not known what there is
+		if k.version == 0 || !k.restored.IsZero() {
+			return nil // it is not known what there is, or only by a checkpoint
 		}
 		c.versions[i], c.took[i] = k.version, k.took
 	}

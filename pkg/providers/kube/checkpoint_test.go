@@ -183,7 +183,12 @@ func TestAColdStart(t *testing.T) {
 func TestWhenACheckpointIsWritten(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h, f := knownCluster(t)
+		f.err = errors.New("slow down") // who begins with one writes none until it has listed
 		p := f.process(h.api.client())
+		p.cache.Resume(t.Context())
+		h.checkProven(t.Context(), p)
+		p.cache.Freeze()
+		f.err = nil
 		for _, step := range []struct {
 			name    string
 			after   time.Duration

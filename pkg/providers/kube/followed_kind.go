@@ -72,8 +72,10 @@ type followedKind struct {
 	restart context.CancelFunc // of the watch that is open
 	breaks  int                // of watches, since one told something
 	took    time.Duration      // the last list
-	gone    uint64             // no watch can begin at it any more
-	aims    []storeRevision    // what a bookmark that is waited for is to prove as well
+	// when a checkpoint was taken over that no list has confirmed since; zero for none
+	restored time.Time
+	gone     uint64          // no watch can begin at it any more
+	aims     []storeRevision // what a bookmark that is waited for is to prove as well
 }
 
 // unfinishedList is a list that may have been cut short. See pagedList.
@@ -154,6 +156,11 @@ func keepNewest[T any](in map[string]T, what watch.EventType, uid types.UID, mad
 // isMuch reports whether more is known of the kind than is listed to prove something. The lock is held.
 func (k *followedKind) isMuch() bool { return k.version != 0 && k.size() > k.few }
 
+// isDoubted reports whether the kind has been known from a checkpoint for so long that it is listed. The lock is held.
+func (k *followedKind) isDoubted() bool {
+	return !k.restored.IsZero() && time.Since(k.restored) >= restoredFor
+}
+
 // isFollowed reports whether a watch is to be open. The lock is held.
 func (m *ClusterCache) isFollowed(k *followedKind) bool {
 	return k.version != 0 && k.breaks < maxBreaks && (m.staying || k.size() > k.few)
@@ -167,7 +174,7 @@ func (m *ClusterCache) isProven(k *followedKind, since time.Time) bool {
 }
 
 func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
-	if k.version == 0 {
+	if k.version == 0 || k.isDoubted() {
 		return false
 	}
 	began, ok := m.own.observed(k.place.plural, k.version)
@@ -199,7 +206,10 @@ func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since tim
 		}
 	}
 	defer func() { <-k.one }()
-	if m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since) {
+	m.mu.Lock()
+	doubted := k.isDoubted()
+	m.mu.Unlock()
+	if !doubted && (m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since)) {
 		return nil
 	}
 	began, err := m.listKind(ctx, k)
@@ -269,7 +279,7 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) (began tim
 		return began, err
 	}
 	keep()
-	k.proven, k.took, k.aims = began, time.Since(began), nil
+	k.proven, k.took, k.aims, k.restored = began, time.Since(began), nil, time.Time{}
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
 	m.Checkpoints.told++
