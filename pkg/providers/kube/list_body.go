@@ -2,13 +2,17 @@ package kube
 
 import (
 	"bufio"
+	"bytes"
 	"encoding/binary"
 	"errors"
 	"fmt"
 	"io"
 	"slices"
 
+	apimeta "k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 )
 
 const (
@@ -81,11 +85,30 @@ func (d listDecoder[L]) decode(body io.Reader) (meta L, size int64, err error) {
 		return meta, 0, fmt.Errorf("read the answer: %w", err)
 	}
 	meta = d.fresh()
-	if _, _, err := d.json.Decode(text, nil, meta); err != nil {
+	got, kind, err := d.json.Decode(text, nil, meta)
+	if err == nil {
+		err = isList(text, got, kind, meta)
+	}
+	if err != nil {
 		return meta, 0, err
 	}
 	d.take(meta)
 	return meta, bounded.read, nil
+}
+
+// isList is an error where an answer that says that all is well is no list of the kind: the decoder leaves the list
+// empty then, and an empty cluster is the worst that can be believed.
+func isList(text []byte, got runtime.Object, kind *schema.GroupVersionKind, list listObject) error {
+	status, failed := got.(*metav1.Status)
+	switch {
+	case failed:
+		return fmt.Errorf("the answer is no list, but says: %s", status.Message)
+	case got != runtime.Object(list) && (!apimeta.IsListType(got) || apimeta.LenList(got) > 0):
+		return fmt.Errorf("the answer is no list of the kind, but a %s", kind.Kind)
+	case string(bytes.TrimSpace(text)) == "null":
+		return errors.New("the answer is null")
+	}
+	return nil
 }
 
 func (d listDecoder[L]) decodeProtobuf(in *fieldReader) (meta L, err error) {
@@ -93,12 +116,16 @@ func (d listDecoder[L]) decodeProtobuf(in *fieldReader) (meta L, err error) {
 	if err := in.discard(int64(len(protobufPrefix))); err != nil {
 		return meta, err
 	}
+	found := false
 	for {
 		field, length, err := in.nextField()
 		switch {
-		case errors.Is(err, io.EOF):
+		case errors.Is(err, io.EOF) && found:
 			return meta, nil
+		case errors.Is(err, io.EOF):
+			err = io.ErrUnexpectedEOF
 		case err == nil && field == fieldRaw:
+			found = true
 			err = d.decodeList(in, in.at+length, meta)
 		case err == nil:
 			err = in.discard(length)
@@ -190,7 +217,7 @@ func (r *fieldReader) discard(n int64) error {
 // nextField goes to the next field that is bytes or a message, and returns its number and length. The error is io.EOF
 // when there is none.
 func (r *fieldReader) nextField() (number uint64, length int64, err error) {
-	const varint, fixed64, bytes, fixed32 = 0, 1, 2, 5 // wire types
+	const varint, fixed64, delimited, fixed32 = 0, 1, 2, 5 // wire types
 	for {
 		key, err := binary.ReadUvarint(r)
 		if err != nil {
@@ -203,7 +230,7 @@ func (r *fieldReader) nextField() (number uint64, length int64, err error) {
 			err = r.discard(8)
 		case fixed32:
 			err = r.discard(4)
-		case bytes:
+		case delimited:
 			n, err := binary.ReadUvarint(r)
 			if err == nil && n > mostPageBytes {
 				err = &pageTooLargeError{mostPageBytes}
