@@ -166,7 +166,12 @@ func (m *commandApplier) rollBack(ctx context.Context, e disruption.EndedCommand
 	}
 	var left []error
 	for _, name := range e.Unused {
-		left = append(left, m.deleteClaim(ctx, name))
+		err := m.deleteClaim(ctx, name)
+		if err != nil && m.isGivenUp(name) { // lifecycle deletes it, marks or not, once somebody may
+			errs = append(errs, err)
+			continue
+		}
+		left = append(left, err)
 	}
 	if err := errors.Join(left...); err != nil {
 		return errors.Join(append(errs, err)...)
@@ -175,6 +180,13 @@ func (m *commandApplier) rollBack(ctx context.Context, e disruption.EndedCommand
 		errs = append(errs, m.annotateClaim(ctx, name, "", nil))
 	}
 	return errors.Join(errs...)
+}
+
+// isGivenUp reports whether the claim got no instance in all its time, so that it is no capacity any more.
+func (m *commandApplier) isGivenUp(claim string) bool {
+	return slices.ContainsFunc(m.s.Claims, func(c cluster.Claim) bool {
+		return c.Name == claim && c.NeverLaunched(m.d.Now(), m.d.Rules)
+	})
 }
 
 // applyBegun begins commands, if what stands on their nodes is the same now as it was when they were decided. A claim
