@@ -160,14 +160,14 @@ func (w *world) stirBesideDenied() {
 			Need:   resources.List{CPU: 1500, Memory: 512 * resources.MiB, Pods: 1}}})
 }
 
-// kinOf are the names of the claim and of what goes with it: instance, node and pods. What was started for its batch
-// and belongs to no claim may be its instance.
+// kinOf are the names of the claim and of what goes with it, whether its status says so or not: instance, node and
+// pods. What was started for its batch and belongs to no claim may be its instance.
 func (w *world) kinOf(c *claim) []string {
 	out := []string{c.Name}
 	batch, _, batched := strings.Cut(c.Annotations[v1.AnnotationLaunchBatch], "/")
 	owners := claimsByInstance(w)
 	for _, m := range w.ec2.livingInstances() {
-		if m != w.ec2.instanceOf(c) && (!batched || m.Batch != batch || owners[m.ProviderID()] != "") {
+		if m != w.ec2.instanceOf(c) && m.owner != c.UID && (!batched || m.Batch != batch || owners[m.ProviderID()] != "") {
 			continue
 		}
 		out = append(out, m.ID)
