@@ -20,7 +20,10 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 			classes = append(classes, usual)
 		}
 	}
-	claims := translate.NewDeviceClaims(classes, v.DeviceTemplates, translate.NewClaimedDevices())
+	claims := translate.NewDeviceClaims(classes, translate.NewClaimedDevices())
+	for i := range v.DeviceTemplates {
+		claims.AddTemplate(&v.DeviceTemplates[i])
+	}
 	for i := range s.Pods {
 		if len(s.Pods[i].DeviceTemplates) > 0 {
 			claims.FillPod(&s.Pods[i])

@@ -19,6 +19,10 @@ import (
 // gets one or more.
 const mostDeviceClaims = 100
 
+// mostDeviceTemplates is how many ResourceClaimTemplates of a namespace count: a team has some dozens, and whoever
+// makes more waits alone.
+const mostDeviceTemplates = 1000
+
 // addDeviceTemplates names the ResourceClaimTemplates of the pod. Other claims of devices are refused.
 func addDeviceTemplates(out *cluster.Pod, s corev1.PodSpec) {
 	if n := len(s.ResourceClaims); n > mostDeviceClaims {
@@ -132,19 +136,22 @@ type DeviceClaims struct {
 	claimed   ClaimedDevices
 }
 
-// NewDeviceClaims knows these.
-func NewDeviceClaims(classes []DeviceClass, templates []resourcev1.ResourceClaimTemplate,
-	claimed ClaimedDevices) DeviceClaims {
+// NewDeviceClaims knows these, and no template.
+func NewDeviceClaims(classes []DeviceClass, claimed ClaimedDevices) DeviceClaims {
 	out := DeviceClaims{map[string]DeviceClass{}, map[string]deviceAsk{}, claimed}
 	for _, c := range classes {
 		out.classes[c.Name] = c
 	}
-	for i := range templates {
-		t := &templates[i]
-		out.templates[t.Namespace+"/"+t.Name] = newDeviceAsk(t.Spec.Spec)
-	}
 	return out
 }
+
+// AddTemplate adds a ResourceClaimTemplate.
+func (d DeviceClaims) AddTemplate(in *resourcev1.ResourceClaimTemplate) {
+	d.templates[in.Namespace+"/"+in.Name] = newDeviceAsk(in.Spec.Spec)
+}
+
+// HasMostTemplates reports whether no further template is worth reading.
+func (d DeviceClaims) HasMostTemplates() bool { return len(d.templates) >= mostDeviceTemplates }
 
 // FillPod adds the devices that the pod's ResourceClaimTemplates ask for to what it needs, each as one unit of the
 // extended resource that is named after its DeviceClass. A pod whose devices cannot be counted gets the reasons. What
@@ -152,17 +159,7 @@ func NewDeviceClaims(classes []DeviceClass, templates []resourcev1.ResourceClaim
 func (d DeviceClaims) FillPod(p *cluster.Pod) {
 	names := p.DeviceTemplates
 	p.DeviceTemplates = nil
-	asks, made := d.claimed.made[types.UID(p.UID)]
-	if !made || len(asks) != len(names) {
-		asks = nil
-		for _, name := range names {
-			ask, ok := d.templates[p.Namespace+"/"+name]
-			if !ok {
-				ask.refused = "it does not exist"
-			}
-			asks = append(asks, ask)
-		}
-	}
+	asks := d.asksOf(p, names)
 	devices, problems := map[string]int64{}, []string(nil)
 	for i, ask := range asks {
 		why := ask.refused
@@ -183,6 +180,26 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 		return
 	}
 	p.Need, p.NeedAnew = withDevices(p.Need, devices), withDevices(p.NeedAnew, devices)
+}
+
+// asksOf is what the claims of the pod ask for that were made of templates with these names or, unless all were made,
+// the templates themselves.
+func (d DeviceClaims) asksOf(p *cluster.Pod, names []string) []deviceAsk {
+	if made := d.claimed.made[types.UID(p.UID)]; len(made) == len(names) {
+		return made
+	}
+	var asks []deviceAsk
+	for _, name := range names {
+		ask, ok := d.templates[p.Namespace+"/"+name]
+		switch {
+		case !ok && d.HasMostTemplates():
+			ask.refused = fmt.Sprintf("its namespace has more than %d, and it is not among the first", mostDeviceTemplates)
+		case !ok:
+			ask.refused = "it does not exist"
+		}
+		asks = append(asks, ask)
+	}
+	return asks
 }
 
 // withDevices adds devices by class to what is needed; nothing stays nothing.

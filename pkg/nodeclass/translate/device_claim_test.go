@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -23,8 +24,8 @@ func read[T any](t *testing.T, text string) (out T) {
 }
 
 // claimTemplate is a ResourceClaimTemplate whose claim asks for these devices.
-func claimTemplate(t *testing.T, name, devices string) resourcev1.ResourceClaimTemplate {
-	return read[resourcev1.ResourceClaimTemplate](t, "{metadata: {name: "+name+", namespace: default}, spec: {spec: {devices: "+devices+"}}}")
+func claimTemplate(t *testing.T, name, devices string) *resourcev1.ResourceClaimTemplate {
+	return read[*resourcev1.ResourceClaimTemplate](t, "{metadata: {name: "+name+", namespace: default}, spec: {spec: {devices: "+devices+"}}}")
 }
 
 // Devices that templates ask for by class and number become a resource that is named after the class. All else is
@@ -54,7 +55,8 @@ func TestTemplatesAreCounted(t *testing.T) {
 		"no class":   {"{requests: [{name: r, exactly: {deviceClassName: gone}}]}", "DeviceClass gone does not exist", 0},
 		"unreadable": {"{requests: [{name: r, exactly: {deviceClassName: odd}}]}", "the devices of DeviceClass odd cannot be counted: its selector is more than equations of device.driver and device.attributes joined by &&: device.capacity['x'].y > 1", 0},
 	} {
-		claims := translate.NewDeviceClaims(classes, []resourcev1.ResourceClaimTemplate{claimTemplate(t, "t", c.devices)}, translate.NewClaimedDevices())
+		claims := translate.NewDeviceClaims(classes, translate.NewClaimedDevices())
+		claims.AddTemplate(claimTemplate(t, "t", c.devices))
 		p := cluster.Pod{Namespace: "default", Need: resources.List{CPU: 1000, Pods: 1}, DeviceTemplates: []string{"t"}}
 		claims.FillPod(&p)
 		want := cluster.Pod{Namespace: "default", Need: resources.List{CPU: 1000, Pods: 1}}
@@ -74,7 +76,8 @@ func TestTemplatesAreCounted(t *testing.T) {
 func TestPodsNameTemplates(t *testing.T) {
 	const gpus = resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"
 	one := claimTemplate(t, "one", "{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}")
-	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), []resourcev1.ResourceClaimTemplate{one}, translate.NewClaimedDevices())
+	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), translate.NewClaimedDevices())
+	claims.AddTemplate(one)
 	p := cluster.Pod{Namespace: "default", Need: resources.List{Pods: 1}, NeedAnew: resources.List{Pods: 1, CPU: 5}, DeviceTemplates: []string{"one", "one"}}
 	claims.FillPod(&p)
 	if p.Need.Get(gpus) != 2 || p.NeedAnew.Get(gpus) != 2 || len(p.Unmodelled) > 0 {
@@ -85,6 +88,19 @@ func TestPodsNameTemplates(t *testing.T) {
 		if claims.FillPod(&q); !slices.Equal(q.Unmodelled, want) {
 			t.Errorf("a template that is not there: %q", q.Unmodelled)
 		}
+	}
+}
+
+// Who fills a namespace with templates waits alone, and is told why.
+func TestTooManyTemplates(t *testing.T) {
+	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), translate.NewClaimedDevices())
+	for i := range 1000 {
+		claims.AddTemplate(claimTemplate(t, fmt.Sprintf("t-%d", i), "{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}"))
+	}
+	p := cluster.Pod{Namespace: "default", DeviceTemplates: []string{"t-1000"}}
+	claims.FillPod(&p)
+	if want := []string{"ResourceClaimTemplate t-1000: its namespace has more than 1000, and it is not among the first"}; !claims.HasMostTemplates() || !slices.Equal(p.Unmodelled, want) {
+		t.Errorf("it has most %t, %q", claims.HasMostTemplates(), p.Unmodelled)
 	}
 }
 
@@ -100,7 +116,7 @@ func TestClaimsMadeOfTemplates(t *testing.T) {
 		c := read[resourcev1.ResourceClaim](t, `{metadata: {name: c, `+more+`}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}}}`)
 		claimed.AddClaim(&c)
 	}
-	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), nil, claimed)
+	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), claimed)
 	for uid, want := range map[string]int64{"u-1": 2, "u-2": 0, "u-3": 0} {
 		p := cluster.Pod{UID: uid, Need: resources.List{Pods: 1}, DeviceTemplates: []string{"gone"}}
 		if claims.FillPod(&p); p.Need.Get(gpus) != want || (want == 0) != (len(p.Unmodelled) == 1) {

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"golang.org/x/sync/errgroup"
 	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -181,27 +182,56 @@ func (c Devices) claimedDevices(ctx context.Context) (translate.ClaimedDevices, 
 	return out, err
 }
 
-// fillPods adds the devices that pods claim by ResourceClaimTemplates to what they need.
+// namespacesAtOnce is of how many namespaces ResourceClaimTemplates are read at once.
+const namespacesAtOnce = 8
+
+// fillPods adds the devices that pods claim by ResourceClaimTemplates to what they need. Pods of a namespace whose
+// templates cannot be read stay as they are.
 func (c Devices) fillPods(ctx context.Context, pods []cluster.Pod, classes []translate.DeviceClass) error {
-	templates, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaimTemplates()},
-		func() *resourcev1.ResourceClaimTemplateList { return &resourcev1.ResourceClaimTemplateList{} },
-		func(l *resourcev1.ResourceClaimTemplateList) []resourcev1.ResourceClaimTemplate { return l.Items })
-	if err != nil {
-		return err
-	}
 	c.cache.mu.Lock()
 	claimed, err := c.claimedDevices(ctx)
 	c.cache.mu.Unlock()
 	if err != nil {
 		return err
 	}
-	known := translate.NewDeviceClaims(classes, templates, claimed)
+	byNamespace := map[string][]*cluster.Pod{}
 	for i := range pods {
 		if p := &pods[i]; len(p.DeviceTemplates) > 0 {
-			known.FillPod(p)
+			byNamespace[p.Namespace] = append(byNamespace[p.Namespace], p)
 		}
 	}
+	var g errgroup.Group
+	g.SetLimit(namespacesAtOnce)
+	for namespace, waiting := range byNamespace {
+		g.Go(func() error {
+			known := translate.NewDeviceClaims(classes, claimed)
+			if err := c.readTemplates(ctx, namespace, known); err != nil {
+				return err
+			}
+			for _, p := range waiting {
+				known.FillPod(p)
+			}
+			return nil
+		})
+	}
+	if err := g.Wait(); apierrors.IsForbidden(err) || ctx.Err() != nil {
+		return err
+	}
 	return nil
+}
+
+// readTemplates adds the ResourceClaimTemplates of a namespace.
+func (c Devices) readTemplates(ctx context.Context, namespace string, known translate.DeviceClaims) error {
+	_, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaimTemplates(), namespace: namespace,
+		enough: known.HasMostTemplates},
+		func() *resourcev1.ResourceClaimTemplateList { return &resourcev1.ResourceClaimTemplateList{} },
+		func(l *resourcev1.ResourceClaimTemplateList) []struct{} {
+			for i := range l.Items {
+				known.AddTemplate(&l.Items[i])
+			}
+			return nil
+		})
+	return err
 }
 
 // DeviceDrivers lists the DRA drivers that publish devices, and the DeviceClasses with the extended resource that they

@@ -63,3 +63,19 @@ func TestTemplatesInAnEmptyCluster(t *testing.T) {
 		t.Errorf("-want +got:\n%s", d)
 	}
 }
+
+// Templates of one namespace that cannot be read leave the pods of that namespace alone without devices.
+func TestTemplatesOfOneNamespaceCannotBeRead(t *testing.T) {
+	server, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": "", "resourceclaims": "", "resourceclaimtemplates": theTemplate}, http.StatusNotFound)
+	server.breaks = "namespaces/ill/"
+	waiting := func(namespace string) cluster.Pod {
+		return cluster.Pod{Namespace: namespace, Name: "web-1", Unscheduled: true, Need: resources.List{Pods: 1}, DeviceTemplates: []string{"two"}}
+	}
+	s := cluster.Snapshot{Pods: []cluster.Pod{waiting("default"), waiting("ill")}}
+	if err := client.addDevices(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	if n := s.Pods[0].Need.Get(resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"); n != 2 || len(s.Pods[1].DeviceTemplates) != 1 {
+		t.Errorf("the pod of the healthy namespace needs %d devices, that of the other one has the templates %q", n, s.Pods[1].DeviceTemplates)
+	}
+}

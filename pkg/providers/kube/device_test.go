@@ -4,7 +4,9 @@ import (
 	"encoding/json"
 	"net/http"
 	"net/http/httptest"
+	"path"
 	"strings"
+	"sync"
 	"testing"
 	"time"
 
@@ -26,15 +28,24 @@ type draServer struct {
 	t     *testing.T
 	lists map[string]string
 	code  int
+	mu    sync.Mutex
 	asked []string
 	now   time.Time
+	// paths with this answer that the request is bad; empty for none
+	breaks string
 }
 
 func (s *draServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	plural := strings.TrimPrefix(r.URL.Path, "/apis/resource.k8s.io/v1/")
+	s.mu.Lock()
+	defer s.mu.Unlock()
 	s.asked = append(s.asked, strings.TrimSuffix(plural+" "+r.URL.Query().Get("fieldSelector"), " "))
 	w.Header().Set("Content-Type", "application/json")
-	items, ok := s.lists[plural]
+	if s.breaks != "" && strings.Contains(plural, s.breaks) {
+		w.WriteHeader(http.StatusBadRequest)
+		return
+	}
+	items, ok := s.lists[path.Base(plural)]
 	if !ok {
 		w.WriteHeader(s.code)
 		reason := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}[s.code]
@@ -44,7 +55,7 @@ func (s *draServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	kind := map[string]string{"deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}[plural]
+	kind := map[string]string{"deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}[path.Base(plural)]
 	body, err := yaml.YAMLToJSON([]byte("{apiVersion: resource.k8s.io/v1, kind: " + kind + "List, items: [" + items + "]}"))
 	if err != nil {
 		s.t.Error(err)
