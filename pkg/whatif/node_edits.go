@@ -124,7 +124,8 @@ func (p pool) lowered(key string, was, parts float64, set func(*cluster.Disrupti
 	})
 }
 
-// mostNodes is how far the nodes of a budget are raised.
+// mostNodes is how far the nodes of a budget are raised: to all, where they are a percentage. Half of it and double
+// answer the same about 600 random nodes that stay.
 const mostNodes = 100
 
 // budgetFamilies raise the nodes of a budget, or shorten its hours.
@@ -156,7 +157,7 @@ func (p pool) budgetFamilies(i int, b cluster.NodeBudget) []family {
 
 // paybackFamily has moves pay within a longer time.
 func paybackFamily(r cluster.Settings) family {
-	const mostHours = 24
+	const mostHours = 24 // half of it and double answer the same about 600 random nodes that stay
 	was := cmp.Or(r.ConsolidationPayback, time.Hour)
 	return inSteps("", int64(was/time.Hour), 1, mostHours-int64(was/time.Hour), func(n int64) Edit {
 		to := time.Duration(n) * time.Hour
