@@ -13,6 +13,7 @@ import (
 type UnusedNode struct {
 	Class    string // EC2NodeClass
 	Type     string // empty where that is held against the class, whatever the type
+	Of       string // its type, where Type is empty
 	Resource string // that it never had; empty for a node that took no pods
 	Cause    string // see Class.CauseOf
 	Instance string // id
@@ -76,7 +77,8 @@ func (c Class) CauseOf(instanceType string) string {
 }
 
 // NoteUnusedNodes adds nodes that were bought in vain to what is noted at the time now. From as many of one cause on as
-// are allowed their type or class is marked for an hour, or the resource of the type for a day. A node of which pods
+// are allowed their type or class is marked for an hour, or the resource of the type for a day. Nodes of one type alone
+// never mark their class: another type may work, and is tried. A node of which pods
 // came to run after all, by its instance id, is taken back, and the mark with the last one that it needs: smaller pods
 // than those that it was bought for say nothing of these. Each node counts once. The list given is not changed.
 func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
@@ -105,7 +107,10 @@ func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now ti
 			next[i] = u.firstMark(now)
 		}
 		if m := &next[i]; !slices.Contains(m.Instances, u.Instance) {
-			m.addUnused(u, now)
+			m.noteUnused(u, now)
+			if u.Type != "" || !areOfType(next, u.Class, u.Of, m.Instances) {
+				m.restIfMany(u, now)
+			}
 			changed = true
 		}
 	}
@@ -127,11 +132,24 @@ func (u UnusedNode) firstMark(now time.Time) NotedMark {
 		Resource: u.Resource, Cause: u.Cause, Until: now.UTC()}}
 }
 
-// addUnused adds one more. Nodes that were under way when the mark was made make it no longer.
-func (m *NotedMark) addUnused(u UnusedNode, now time.Time) {
+// areOfType reports whether all of the instances are noted for the type of the class.
+func areOfType(all []NotedMark, class, instanceType string, instances []string) bool {
+	i := slices.IndexFunc(all, UnusedNode{Class: class, Type: instanceType}.isNotedBy)
+	return i >= 0 && !slices.ContainsFunc(instances, func(id string) bool {
+		return !slices.Contains(all[i].Instances, id)
+	})
+}
+
+// noteUnused adds one more.
+func (m *NotedMark) noteUnused(u UnusedNode, now time.Time) {
 	m.Instances = append(slices.Clone(m.Instances), u.Instance)
 	m.Instances = m.Instances[max(0, len(m.Instances)-mostUnused):]
 	m.Since, m.Why = now.UTC(), u.Why
+}
+
+// restIfMany makes the mark count if there are as many as are allowed. Nodes that were under way when it was made make
+// it no longer.
+func (m *NotedMark) restIfMany(u UnusedNode, now time.Time) {
 	if len(m.Instances) >= min(u.Allowed, mostUnused) && !now.Before(m.Until) {
 		m.Until, m.Times = now.Add(restOf(u.Resource)).UTC(), len(m.Instances)
 	}

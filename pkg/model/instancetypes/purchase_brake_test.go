@@ -2,6 +2,7 @@ package instancetypes
 
 import (
 	"fmt"
+	"slices"
 	"testing"
 	"time"
 )
@@ -30,5 +31,32 @@ func TestOneUsedNodeOfManyKeepsTheMark(t *testing.T) {
 		if got := note(c.unused, c.used); got != c.want {
 			t.Errorf("%v: left out %v, want %v", fmt.Sprint(c.unused, c.used), got, c.want)
 		}
+	}
+}
+
+// Nodes of one type that fail together leave out their type. The class rests when one of another type fails too.
+func TestOneTypeAloneNeverMarksItsClass(t *testing.T) {
+	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
+	var marks []NotedMark
+	fail := func(instanceType string, ids ...string) {
+		for _, id := range ids {
+			now = now.Add(time.Minute)
+			marks, _ = NoteUnusedNodes(marks, []UnusedNode{
+				{Class: "default", Type: instanceType, Of: instanceType, Cause: "c", Instance: id, Allowed: 2},
+				{Class: "default", Of: instanceType, Cause: "c", Instance: id, Allowed: 3}}, nil, now)
+		}
+	}
+	rests := func(of UnusedNode) bool {
+		i := slices.IndexFunc(marks, of.isNotedBy)
+		return i >= 0 && now.Before(marks[i].Until)
+	}
+	class, first := UnusedNode{Class: "default"}, UnusedNode{Class: "default", Type: "m5.large"}
+	fail("m5.large", "i-1", "i-2", "i-3", "i-4")
+	if !rests(first) || rests(class) {
+		t.Errorf("after four nodes of one type: type left out %t, class %t; want the type alone", rests(first), rests(class))
+	}
+	fail("c5.large", "i-5")
+	if !rests(class) {
+		t.Error("after one of another type the class does not rest")
 	}
 }

@@ -9,8 +9,9 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// How many nodes of a class in a row never become usable before no more are bought: so many, or where that is more so
-// large a part of the nodes of the NodePool. Of one type it is fewer, so that others are tried before.
+// How many nodes of a class in a row never become usable before no more are bought: so many, of two types or more, or
+// where that is more so large a part of the nodes of the NodePool. Of one type it is fewer, so that others are tried
+// before.
 const (
 	uselessAllowed       = 3
 	uselessOfTypeAllowed = 2
@@ -43,7 +44,7 @@ func noteUseless(v index, c cluster.Claim, reason string) []plan.Action {
 	}
 	note := plan.Action{Do: plan.NoteUseless, Claim: c.Name, Instance: c.InstanceID(), Why: why}
 	hold := func(instanceType string, allowed int) {
-		note.Unused = append(note.Unused, instancetypes.UnusedNode{Class: class.Name, Type: instanceType,
+		note.Unused = append(note.Unused, instancetypes.UnusedNode{Class: class.Name, Type: instanceType, Of: of,
 			Cause: class.CauseOf(instanceType), Instance: c.InstanceID(), Allowed: max(allowed, inPool/uselessPart),
 			Why: c.Name + ": " + why})
 	}

@@ -57,16 +57,19 @@ func TestTypesAreLeftOutForAnHour(t *testing.T) {
 	check("long after", "", nodes("i-7", "i-8"))
 }
 
-// Nodes of a class that never became usable leave the class alone for an hour from the third on; that is a mark of its
-// own beside that of instances which ended before they joined, and of the types.
+// Nodes of two types of a class that never became usable leave the class alone for an hour from the third on; that is a
+// mark of its own beside that of instances which ended before they joined, and of the types.
 func TestAClassWhoseNodesNeverBecomeUsableRests(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
-	for i, id := range []string{"i-1", "i-2", "i-3"} {
+	for i, id := range []string{"i-1", "i-2", "i-3", "i-4"} {
 		u := unusedNode(id)
+		if i == 3 {
+			u.Type = "c5.large"
+		}
 		of := u
-		of.Type, of.Cause = "", "class"
+		of.Of, of.Type, of.Cause = u.Type, "", "class"
 		out, err := l.NoteUnusedNodes(t.Context(), []instancetypes.UnusedNode{u, of}, nil)
-		if err != nil || len(out) != map[int]int{2: 2}[i] {
+		if err != nil || len(out) != map[int]int{2: 1, 3: 2}[i] { // the type, then the class too
 			t.Errorf("after %s: %+v, error %v", id, out, err)
 		}
 		note(t, l, "default", "ended-"+id) // from the second on for five minutes
