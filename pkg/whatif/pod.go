@@ -40,6 +40,7 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 	group, quick := waitingAlike(s, i), s
 	quick.Rules.PackingIterations = cluster.NoIterations
 	q := newQuestion(s, most, w.answer)
+	q.rivals = true
 	if _, placed := w.answer(quick); !placed { // else only a pass that searches gives the place to others
 		q.in, q.sure = []cluster.Snapshot{quick}, q.in
 	}

@@ -8,7 +8,8 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// family are edits of one place, from the smallest to the widest. What none of them could do, the widest cannot.
+// family are edits of one place, from the smallest to the widest. What one of them does the widest does too, unless
+// others take what it gives.
 type family struct {
 	pool  string // the NodePool that they are about, empty where it matters for all
 	place string // families of one place: where one of them helps, those behind it are not asked about
@@ -47,6 +48,7 @@ type question struct {
 	sure   []cluster.Snapshot // the same, answered as a pass does that searches; nil where those of in are
 	answer func(s cluster.Snapshot) (Outcome, bool)
 	takes  func(p cluster.Pool) bool // whether the API server does
+	rivals bool                      // others may take what an edit gives
 	left   int                       // work
 	asked  int
 	short  bool // a question was left out for lack of work
@@ -114,12 +116,28 @@ func (q *question) search(all []family) (a Answer) {
 		all[i].order = i
 	}
 	helped := map[string]bool{}
+	var tried []family
 	before := q.left
 	for _, f := range all {
 		if q.short = false; f.place != "" && helped[f.place] {
 			continue
 		}
 		c, ok := q.smallest(f)
+		switch {
+		case ok:
+			a.Changes, helped[f.place] = append(a.Changes, c), true
+		case q.short:
+			a.Unasked++
+		default:
+			tried = append(tried, f)
+		}
+	}
+	for _, f := range tried {
+		if q.short = false; f.place != "" && helped[f.place] {
+			a.Tried = append(a.Tried, f.widest())
+			continue
+		}
+		c, ok := q.firstStep(f)
 		switch {
 		case ok:
 			a.Changes, helped[f.place] = append(a.Changes, c), true
@@ -188,6 +206,25 @@ func (q *question) smallestIn(in []cluster.Snapshot, f family, beside []Edit) (c
 		}
 	}
 	return c, q.accept(f.widest())
+}
+
+// firstSteps is how many steps are asked about of a family whose widest edit gives what others take.
+const firstSteps = 4
+
+// firstStep is the first step that changes the answer of a family whose widest edit does not. There is one where others
+// take what that gives: with all types to choose from, cheaper nodes for them may use up a limit.
+func (q *question) firstStep(f family) (c Change, ok bool) {
+	if !q.rivals || f.count == 1 || len(q.in) > 1 && !q.mayHelp([]Edit{f.widest()}) {
+		return Change{}, false
+	}
+	for n := range min(firstSteps, f.count-1) {
+		one := single(f.pool, f.at(n))
+		one.order = f.order
+		if c, ok = q.smallest(one); ok {
+			return c, true
+		}
+	}
+	return Change{}, false
 }
 
 // mostSearched is how many pods that wait make a search longer: of more, the search is no deeper.

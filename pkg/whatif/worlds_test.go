@@ -133,7 +133,6 @@ func wrongAbout(w *scenario.World, key string, a Answer) (bad []string) {
 
 // smallerEdits are all steps of all families that are smaller than what the answer names of them.
 func smallerEdits(w *scenario.World, key string, a Answer) (out []Edit) {
-	const steps = 4 // of one family
 	i := slices.IndexFunc(w.Snapshot.Pods, func(p cluster.Pod) bool { return p.Key() == key })
 	for _, f := range podFamilies(w.Snapshot, waitingAlike(w.Snapshot, i)) {
 		if f.count == 0 {
@@ -145,7 +144,7 @@ func smallerEdits(w *scenario.World, key string, a Answer) (out []Edit) {
 					f.narrow != nil && c.Edits[0].Object() == e.Object() && c.Edits[0].Field == e.Field
 			})
 		}
-		for n := range min(f.count, steps) {
+		for n := range min(f.count, firstSteps) {
 			if helped(f.at(n)) {
 				break
 			}

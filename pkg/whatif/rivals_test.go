@@ -1,0 +1,27 @@
+package whatif
+
+import (
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner.sh/pkg/testing/scenario"
+)
+
+// Where others take what the widest edit gives, a smaller one of the same kind is found: without minValues the other
+// pods come to four paid nodes, which are all that the limit allows, and with one type to choose from all share c.l.
+func TestASmallerEditWhereOthersTakeWhatTheWidestGives(t *testing.T) {
+	w := scenario.Scripted(t, "type c.l cpu=8000 mem=16384 milliusd=320", "type m.m cpu=4000 mem=16384 milliusd=190",
+		"type g.m cpu=4000 mem=16384 milliusd=185", "type c.m cpu=4000 mem=8192 milliusd=160", "type f0.large cpu=2000 mem=8192 milliusd=94",
+		"commitment paid type=f0.large flexible room=64",
+		"pool p\nlimit memory 32768\nrequire type Exists min=3", "pods x n=5 cpu=1600 mem=2816")
+	const last = "default/x-5"
+	a := ForPod(w.Snapshot, w.Market, last, Limits{})
+	want := "change spec.template.spec.requirements[key=node.kubernetes.io/instance-type].minValues of NodePool p from 3 to 1: "
+	if !slices.ContainsFunc(a.Changes, func(c Change) bool { return strings.HasPrefix(c.String(), want) }) {
+		t.Errorf("want %q in %v", want, a.Changes)
+	}
+	if bad := wrongAbout(w, last, a); len(bad) > 0 {
+		t.Error(bad)
+	}
+}
