@@ -7,9 +7,11 @@ import (
 	"net/http/httptest"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"sigs.k8s.io/yaml"
 )
 
@@ -73,6 +75,12 @@ func (s *dumpedCluster) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		answer = o
 	case list:
 		version, kind, _ := strings.Cut(s.kinds[r.URL.Path], ",")
+		if strings.Contains(r.URL.Query().Get("fieldSelector"), "status.phase!=Failed") {
+			items = slices.DeleteFunc(slices.Clone(items), func(o any) bool {
+				phase, _, _ := unstructured.NestedString(o.(map[string]any), "status", "phase")
+				return phase == "Failed" || phase == "Succeeded"
+			})
+		}
 		answer = map[string]any{"kind": kind, "apiVersion": version, "metadata": map[string]any{"resourceVersion": "1"}, "items": items}
 	default:
 		w.WriteHeader(http.StatusNotFound)
@@ -105,10 +113,10 @@ func TestForeignObjectsAreShown(t *testing.T) {
 		{[]string{"status", "-o", "json"}, []string{`"ip-10-0-1-2.us-west-2.compute.internal"`}},
 		{[]string{"explain", "pod", "web-1", "-n", "shop"}, []string{"shop/web-1"}},
 		{[]string{"explain", "pod", "gated", "-n", "shop"}, []string{"gate"}},
-		{[]string{"explain", "pod", "other-scheduler", "-n", "shop"}, []string{"no node is made for it"}},
+		{[]string{"explain", "pod", "other-scheduler", "-n", "shop"}, []string{"no node is made for it", "its schedulerName is volcano: that scheduler decides"}},
 		{[]string{"explain", "pod", "mirror", "-n", "kube-system"}, []string{"gke-a"}},
 		{[]string{"explain", "pod", "on-a-node-that-is-gone", "-n", "shop"}, []string{"was-here"}},
-		{[]string{"explain", "pod", "evicted", "-n", "shop"}, []string{"it is on node ip-10-0-1-2"}},
+		{[]string{"explain", "pod", "evicted", "-n", "shop"}, []string{"it has ended (Failed, Evicted), on node ip-10-0-1-2"}},
 		{[]string{"explain", "node", "ip-10-0-1-2.us-west-2.compute.internal"}, []string{"m5.large"}},
 		{[]string{"explain", "node", "aks-nodepool1-1"}, []string{"aks-nodepool1-1"}},
 		{[]string{"explain", "node", "virtual-kubelet"}, []string{"virtual-kubelet"}},

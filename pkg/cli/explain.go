@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
@@ -89,6 +90,9 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	if err != nil {
 		return err
 	}
+	if isPod(args[0]) {
+		source.Asked = places.podState(f.podKey(args[1]))
+	}
 	source.Search = whatif.Limits{Work: cmp.Or(f.work, -1), Accept: places.accept}
 	var a explain.Answer
 	err = sc.withProgress("asking what becomes of nodes and pods", func() (err error) {
@@ -115,14 +119,12 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 // questionKind is what kind of thing is asked about.
 func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binpack.Offerings) (explain.Answer, error),
 	error) {
-	switch strings.ToLower(kind) {
-	case "pod", "pods", "po":
-		if !strings.Contains(name, "/") {
-			name = f.namespace + "/" + name
-		}
+	if isPod(kind) {
 		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
-			return explain.ExplainPod(s, name, m)
+			return explain.ExplainPod(s, f.podKey(name), m)
 		}, nil
+	}
+	switch strings.ToLower(kind) {
 	case "node", "nodes", "no", "nodeclaim", "nodeclaims":
 		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
 			return explain.ExplainNode(s, name, m)
@@ -133,6 +135,18 @@ func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binp
 		}, nil
 	}
 	return nil, fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", kind)
+}
+
+func isPod(kind string) bool {
+	return slices.Contains([]string{"pod", "pods", "po"}, strings.ToLower(kind))
+}
+
+// podKey is the namespace and name of the pod.
+func (f explainFlags) podKey(name string) string {
+	if strings.Contains(name, "/") {
+		return name
+	}
+	return f.namespace + "/" + name
 }
 
 func showAnswer(sc terminalOutput, a explain.Answer) error {

@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
@@ -11,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 
 	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/explain"
 	"joiner.sh/pkg/install/crdcheck"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/nodeclass/translate"
@@ -29,6 +31,21 @@ func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
 		o, found, err := l.kube.Objects.Get(ctx, path)
 		return o, found && err == nil
 	}}, err
+}
+
+// podState reads the pod namespace/name; the zero value where nobody can tell.
+func (p editPlaces) podState(key string) (out explain.PodState) {
+	namespace, name, _ := strings.Cut(key, "/")
+	o, found := p.get("/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods/" + url.PathEscape(name))
+	if !found {
+		return out
+	}
+	text := func(at ...string) string {
+		s, _, _ := unstructured.NestedString(o.Object, at...)
+		return s
+	}
+	return explain.PodState{Scheduler: text("spec", "schedulerName"), Phase: text("status", "phase"),
+		Cause: text("status", "reason"), NodeName: text("spec", "nodeName")}
 }
 
 // podMaker is a kind of objects that make pods.

@@ -35,6 +35,14 @@ type Source struct {
 	Records  []decisionlog.Record // of the decision log, the oldest first; none if nobody gave them
 	Memory   disruption.Memory    // what disrupt remembered last, the zero value if nobody knows
 	Search   whatif.Limits        // of the search for what would help
+	Asked    PodState             // of the pod that is asked about, the zero value if nobody knows
+}
+
+// PodState is what the API server says of one pod that no snapshot has: passes do not read pods that have ended.
+type PodState struct {
+	Scheduler    string // spec.schedulerName
+	Phase, Cause string // status.phase and status.reason
+	NodeName     string
 }
 
 // Answer is an explanation.
@@ -66,6 +74,13 @@ func (e *NotFoundError) Error() string {
 // ExplainPod explains the pod namespace/name.
 func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 	i := slices.IndexFunc(s.Snapshot.Pods, func(p cluster.Pod) bool { return p.Key() == key && !p.Virtual })
+	known := s.Asked
+	if i >= 0 && s.Snapshot.Pods[i].Terminal() {
+		known.Phase, known.NodeName = s.Snapshot.Pods[i].Phase, s.Snapshot.Pods[i].NodeName
+	}
+	if (cluster.Pod{Phase: known.Phase}).Terminal() {
+		return Answer{Subject: "pod " + key, Verdict: known.ending(), Past: s.pastOfPod(key)}, nil
+	}
 	if i < 0 {
 		return Answer{}, suggestSimilar("pod", key, podNames(s.Snapshot))
 	}
@@ -86,6 +101,10 @@ func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 	if w := whatif.ForPod(s.Snapshot, sells, key, s.Search); w.Questions > 0 {
 		a.WhatIf = &w
 	}
+	if known.Scheduler != "" && known.Scheduler != defaultScheduler {
+		a.Why = append(a.Why, "its schedulerName is "+known.Scheduler+
+			": that scheduler decides where it goes, and Joiner reads what it says in the condition PodScheduled")
+	}
 	if len(p.Unmodelled) > 0 {
 		a.Why = append(a.Why, "what cannot be planned for: "+strings.Join(p.Unmodelled, "; "))
 	}
@@ -95,10 +114,23 @@ func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 	return a, nil
 }
 
+// defaultScheduler is spec.schedulerName of pods that kube-scheduler places.
+const defaultScheduler = "default-scheduler"
+
+// ending says of a pod that has ended how, and where.
+func (p PodState) ending() string {
+	how := p.Phase
+	if p.Cause != "" {
+		how += ", " + p.Cause
+	}
+	if p.NodeName == "" {
+		return "it has ended (" + how + "), without a node"
+	}
+	return "it has ended (" + how + "), on node " + p.NodeName + ", where it takes no room any more"
+}
+
 func (s Source) notProvisionable(p cluster.Pod) string {
 	switch {
-	case p.Terminal():
-		return "it has ended"
 	case p.Terminating():
 		return "it is being deleted"
 	case p.Owner == cluster.OwnerDaemonSet:

@@ -128,6 +128,46 @@ its condition Drained is False: not yet`},
 	}
 }
 
+// A pod that has ended says so, whether a snapshot has it or only the API server, and with what node it had.
+func TestAPodThatHasEnded(t *testing.T) {
+	s, sells := source(t)
+	for i := range s.Snapshot.Pods {
+		if p := &s.Snapshot.Pods[i]; p.Name == "old" {
+			p.Phase = "Succeeded"
+		}
+	}
+	for _, c := range []struct {
+		pod, want string
+		asked     explain.PodState
+	}{
+		{"shop/old", "pod shop/old: it has ended (Succeeded), on node n1, where it takes no room any more\n2026-", explain.PodState{}},
+		{"shop/old", "pod shop/old: it has ended (Succeeded, Done), on node n1,", explain.PodState{Phase: "Succeeded", Cause: "Done"}},
+		{"shop/gone", "pod shop/gone: it has ended (Failed, Evicted), on node n7,", explain.PodState{Phase: "Failed", Cause: "Evicted", NodeName: "n7"}},
+		{"shop/gone", "pod shop/gone: it has ended (Failed), without a node", explain.PodState{Phase: "Failed"}},
+		{"shop/gone", "there is no pod shop/gone", explain.PodState{Phase: "Running", NodeName: "n7"}},
+	} {
+		s.Asked = c.asked
+		if got := said(explain.ExplainPod(s, c.pod, sells)); !strings.HasPrefix(got, c.want) {
+			t.Errorf("want %q, got\n%s", c.want, got)
+		}
+	}
+}
+
+// Another scheduler than the default one is named, and only that.
+func TestAPodOfAnotherScheduler(t *testing.T) {
+	s, sells := source(t)
+	const says = "its schedulerName is "
+	for scheduler, want := range map[string]string{"volcano": says + "volcano: that scheduler decides where it goes", "default-scheduler": "", "": ""} {
+		s.Asked.Scheduler = scheduler
+		for _, pod := range []string{"shop/gated", "shop/giant", "shop/new"} {
+			got := said(explain.ExplainPod(s, pod, sells))
+			if !strings.Contains(got, want) || want == "" && strings.Contains(got, says) {
+				t.Errorf("%s of %q: want %q in\n%s", pod, scheduler, want, got)
+			}
+		}
+	}
+}
+
 func TestAPoolThatSleeps(t *testing.T) {
 	s, sells := source(t)
 	s.Snapshot.Pools[0].Disruption.SleepAt, s.Snapshot.Pools[0].Disruption.SleepFor = "0 6 * * *", 8*time.Hour
