@@ -9,7 +9,7 @@ import (
 
 // A new node says how many volumes it attaches only when its CSI driver has registered. A replacement that turns out to
 // attach too few is launched in vain, and the next attempt would end the same way. So a launch is expected to attach
-// what nodes of its instance type do.
+// what nodes of its instance type do, or, where all drivers are told to attach few, other nodes.
 
 // splitByVolumes returns the pods of a launch whose volumes its node is expected to attach together, and the others.
 func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.Pod) {
@@ -17,7 +17,8 @@ func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.
 		known := cluster.ReadVolumeLimits(ev.snapshot.StateNodes())
 		ev.volumes = &known
 	}
-	free := ev.volumes.ExpectedOn(l.Choice.Type, ev.attachableEBS(l))
+	ebs := func(name string) int64 { return ev.attachableEBS(l.Pool, name) }
+	free := ev.volumes.LoweredFrom(ebs).ExpectedOn(l.Choice.Type, ebs(l.Choice.Type))
 	there := map[cluster.Volume]bool{}
 	for _, p := range ev.podsByKeys(l.Pods) {
 		need := map[string]int64{}
@@ -48,10 +49,10 @@ func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.
 	return attached, beyond
 }
 
-// attachableEBS is how many EBS volumes EC2 says of the launch's instance type, 0 where that is not known.
-func (ev *Evaluator) attachableEBS(l plan.Launch) int64 {
-	p, _ := ev.snapshot.PoolOf(l.Pool)
-	t, _ := ev.typeIn(p, l.Choice.Type)
+// attachableEBS is how many EBS volumes EC2 says of an instance type of the pool, 0 where that is not known.
+func (ev *Evaluator) attachableEBS(pool, instanceType string) int64 {
+	p, _ := ev.snapshot.PoolOf(pool)
+	t, _ := ev.typeIn(p, instanceType)
 	return t.EBSVolumes
 }
 

@@ -12,6 +12,7 @@ import (
 type VolumeLimits struct {
 	byType map[string]map[string][]int64 // by instance type and driver, least first: what its nodes say
 	all    map[string][]int64            // by driver, least first
+	toldTo int64                         // EBS volumes that no node exceeds, 0 unless drivers are told to attach few
 }
 
 // ReadVolumeLimits reads what the nodes say.
@@ -47,9 +48,35 @@ func ReadVolumeLimits(hosts []StateNode) VolumeLimits {
 // Limits reports whether any node says that the driver attaches only so many volumes.
 func (v VolumeLimits) Limits(driver string) bool { return len(v.all[driver]) > 0 }
 
+// LoweredFrom returns the limits beside what EC2 says of instance types, 0 for a type of which it says nothing. A
+// driver that is told to attach few is told so on all nodes, so that a new one of another type attaches few too: two
+// nodes or more say less than half of what EC2 says of their types, and none says more.
+func (v VolumeLimits) LoweredFrom(ebs func(instanceType string) int64) VolumeLimits {
+	v.toldTo = 0
+	nodes, most := 0, int64(0)
+	for name, of := range v.byType {
+		limits, offered := of[instancetypes.DriverEBS], int64(0)
+		if len(limits) > 0 {
+			offered = ebs(name)
+		}
+		if offered == 0 {
+			continue
+		}
+		last := limits[len(limits)-1]
+		if last >= offered/2 {
+			return v
+		}
+		nodes, most = nodes+len(limits), max(most, last)
+	}
+	if nodes > 1 {
+		v.toldTo = most
+	}
+	return v
+}
+
 // ExpectedOn returns how many volumes a new node of the type is expected to attach, by driver, for only its own driver
-// will tell: what nodes of the type say, else what EC2 says of the type, which is 0 where it says nothing, else as many
-// as any node attaches. Drivers that are not named have no limit.
+// will tell: what nodes of the type say, else what EC2 says of the type, which is 0 where it says nothing, unless all
+// drivers are told to attach fewer, else as many as any node attaches. Drivers that are not named have no limit.
 func (v VolumeLimits) ExpectedOn(instanceType string, ebs int64) map[string]int64 {
 	out := map[string]int64{}
 	for driver, limits := range v.all {
@@ -57,6 +84,9 @@ func (v VolumeLimits) ExpectedOn(instanceType string, ebs int64) map[string]int6
 	}
 	if ebs > 0 {
 		out[instancetypes.DriverEBS] = ebs
+		if v.toldTo > 0 {
+			out[instancetypes.DriverEBS] = min(ebs, v.toldTo)
+		}
 	}
 	for driver, limits := range v.byType[instanceType] {
 		told := int64(0)

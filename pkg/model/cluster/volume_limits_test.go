@@ -44,3 +44,42 @@ func TestVolumeLimitsOfANodeThatLies(t *testing.T) {
 		}
 	}
 }
+
+// A driver that is told to attach few is told so on the nodes of all types, so that a type of which there is no node
+// attaches few too. One node does not tell so, nor do nodes when one of them attaches what EC2 says.
+func TestVolumeLimitsOfADriverThatIsToldToAttachFew(t *testing.T) {
+	const ebs = instancetypes.DriverEBS
+	ec2 := map[string]int64{"m": 26, "r": 26, "c": 39, "large": 127}
+	type says map[string][]int64 // by type
+	for name, c := range map[string]struct {
+		nodes says
+		typ   string
+		want  int64
+	}{
+		"all say few":                     {says{"r": {4}, "c": {4}}, "m", 4},
+		"all say few, of one type":        {says{"r": {4, 5}}, "m", 5},
+		"of a type that attaches fewer":   {says{"c": {18, 18}}, "small", 8},
+		"one node":                        {says{"r": {4}}, "m", 26},
+		"one lies":                        {says{"r": {4}, "c": {38}}, "m", 26},
+		"one lies among its type":         {says{"r": {4, 25}}, "m", 26},
+		"what EC2 says, of a larger type": {says{"m": {26}, "r": {26}}, "large", 127},
+		"types of which EC2 says nothing": {says{"x": {4}, "y": {4}}, "m", 26},
+		"and one that it knows":           {says{"x": {4}, "r": {4}}, "m", 26},
+	} {
+		var hosts []StateNode
+		for typ, limits := range c.nodes {
+			for _, n := range limits {
+				hosts = append(hosts, StateNode{Node: &Node{VolumeLimits: map[string]int64{ebs: n}},
+					Claim: &Claim{Labels: map[string]string{instancetypes.LabelType: typ}}})
+			}
+		}
+		known := ReadVolumeLimits(hosts).LoweredFrom(func(typ string) int64 { return ec2[typ] })
+		offered := ec2[c.typ]
+		if c.typ == "small" {
+			offered = 8
+		}
+		if got := known.ExpectedOn(c.typ, offered)[ebs]; got != c.want {
+			t.Errorf("%s: %d volumes, want %d", name, got, c.want)
+		}
+	}
+}

@@ -194,8 +194,16 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 	if !slices.IsSortedFunc(types, byName) {
 		types = slices.SortedFunc(slices.Values(types), byName)
 	}
+	limits := b.Classes.Limits.LoweredFrom(func(name string) int64 {
+		i, found := slices.BinarySearchFunc(types, name,
+			func(t instancetypes.Type, name string) int { return strings.Compare(t.Name, name) })
+		if !found {
+			return 0
+		}
+		return types[i].EBSVolumes
+	})
 	for i := range types {
-		b.addModel(p, &types[i])
+		b.addModel(p, &types[i], limits)
 	}
 	b.countDaemons(p)
 	p.inflexible = !b.S.Rules.RelaxMinValues && p.lacksValues()
@@ -222,7 +230,7 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 }
 
 // addModel adds the type to the pool if the pool's requirements leave any of its offers.
-func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type) {
+func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster.VolumeLimits) {
 	if !p.Required.Intersects(t.Requirements) {
 		return
 	}
@@ -233,7 +241,7 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type) {
 	}
 	c, as := b.catalog, b.catalog.Admissions
 	m := &InstanceType{id: len(p.Models), number: as.Models, Pool: p, Type: t,
-		Volumes: b.Classes.Limits.ExpectedOn(t.Name, t.EBSVolumes)}
+		Volumes: limits.ExpectedOn(t.Name, t.EBSVolumes)}
 	c.byType[t.Name] = m
 	as.Models++
 	all := make([]Offering, 0, len(t.Offerings))

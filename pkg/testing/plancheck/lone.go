@@ -47,8 +47,9 @@ func (t *planCheck) checkMachine(m *machine) {
 }
 
 // attachedByNew is how many EBS volumes a new node of the type attaches: what EC2 says, unless nodes of it say less or
-// more. One that says less than half of all others is not believed.
-func (t *planCheck) attachedByNew(typ instancetypes.Type) map[string]int64 {
+// more. One that says less than half of all others is not believed. Where none of it does, and two or more of the types
+// sold say less than half of what EC2 says of them, it attaches as few as the one that says most.
+func (t *planCheck) attachedByNew(typ instancetypes.Type, sold []instancetypes.Type) map[string]int64 {
 	const driver = "ebs.csi.aws.com"
 	var told, elsewhere []int64
 	for _, n := range t.Snapshot.Nodes {
@@ -59,6 +60,9 @@ func (t *planCheck) attachedByNew(typ instancetypes.Type) map[string]int64 {
 		default:
 			elsewhere = append(elsewhere, most)
 		}
+	}
+	if few := fewAttached(t.Snapshot.Nodes, sold, driver); len(told) == 0 && few > 0 && typ.EBSVolumes > 0 {
+		return map[string]int64{driver: min(few, typ.EBSVolumes)}
 	}
 	slices.Sort(told)
 	slices.Sort(elsewhere)
@@ -80,6 +84,25 @@ func (t *planCheck) attachedByNew(typ instancetypes.Type) map[string]int64 {
 		told = elsewhere
 	}
 	return map[string]int64{driver: told[0]}
+}
+
+// fewAttached is the most that a node says, if two or more do and each says less than half of what EC2 says of its
+// type, else 0.
+func fewAttached(nodes []cluster.Node, sold []instancetypes.Type, driver string) (most int64) {
+	count := 0
+	for _, n := range nodes {
+		i := slices.IndexFunc(sold, func(t instancetypes.Type) bool { return t.Name == n.Labels[labelType] })
+		if said := n.VolumeLimits[driver]; said > 0 && i >= 0 && sold[i].EBSVolumes > 0 {
+			if said >= sold[i].EBSVolumes/2 {
+				return 0
+			}
+			count, most = count+1, max(most, said)
+		}
+	}
+	if count < 2 {
+		return 0
+	}
+	return most
 }
 
 func allPods(pods []*cluster.Pod, is func(*cluster.Pod) bool) bool {
