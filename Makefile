@@ -161,6 +161,9 @@ FULL_TEST := test -vet=off -count=1 -timeout 60m -exec $(CURDIR)/.ci/note-cpu
 all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
 	$(STEP) 'unit tests' '9 minutes' $(COMPILE) go $(FULL_TEST) $(UNIT_PACKAGES)
 	$(STEP) 'a planted vulnerability is found' '30 s' go test -vet=off -count=1 ./infra/release -run Vulnerabilit -args -govulncheck $(BIN)/govulncheck
+
+.PHONY: all-fuzz
+all-fuzz:
 	@for f in 'pkg/model/requirements FuzzModel' 'pkg/model/requirements FuzzAlgebra' 'pkg/model/compact FuzzReadValue' \
 		'pkg/providers/kube FuzzDecodeCheckpoint' 'pkg/workload FuzzParse' 'pkg/workload/manifest FuzzParse' \
 		'pkg/model/instancetypes FuzzDecodeCatalog' 'events FuzzDecode' 'pkg/providers/kube FuzzListBody' 'pkg/cli FuzzControls' \
@@ -169,7 +172,7 @@ all-units: $(CONTROLLER_GEN) $(GOVULNCHECK)
 		'pkg/controllers/webhook FuzzPush' 'pkg/providers/kube FuzzTotals' 'pkg/providers/kube FuzzRevision' \
 		'pkg/providers/store FuzzData' 'pkg/providers/invoke FuzzReason' \
 		'pkg/decisionlog FuzzDecodePass' 'pkg/nodeclass FuzzLearned'; do \
-		set -- $$f; .ci/step "fuzz $$2 of $$1" '20 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 10s; done
+		set -- $$f; .ci/step "fuzz $$2 of $$1" '35 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 30s -fuzzminimizetime 1s; done
 
 .PHONY: all-templates
 all-templates:

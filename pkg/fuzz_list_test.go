@@ -26,7 +26,7 @@ func TestEveryFuzzTargetRuns(t *testing.T) {
 			for _, m := range target.FindAllSubmatch(source, -1) {
 				found++
 				if want := fmt.Sprintf("'%s %s'", strings.TrimPrefix(filepath.ToSlash(filepath.Dir(path)), "../"), m[1]); !strings.Contains(string(list), want) {
-					t.Errorf("the Makefile does not list %s among the fuzz targets of all-units", want)
+					t.Errorf("the Makefile does not list %s among the fuzz targets of all-fuzz", want)
 				}
 			}
 			return err
