@@ -34,15 +34,15 @@ func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
 }
 
 // podState reads the pod namespace/name; the zero value where nobody can tell.
-func (p editPlaces) podState(key string) (out explain.PodState) {
+func (s editPlaces) podState(key string) (out explain.PodState) {
 	namespace, name, _ := strings.Cut(key, "/")
-	o, found := p.get("/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods/" + url.PathEscape(name))
+	o, found := s.get("/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods/" + url.PathEscape(name))
 	if !found {
 		return out
 	}
 	text := func(at ...string) string {
-		s, _, _ := unstructured.NestedString(o.Object, at...)
-		return s
+		value, _, _ := unstructured.NestedString(o.Object, at...)
+		return value
 	}
 	return explain.PodState{Scheduler: text("spec", "schedulerName"), Phase: text("status", "phase"),
 		Cause: text("status", "reason"), NodeName: text("spec", "nodeName")}

@@ -237,7 +237,8 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 			for _, l := range labelled(pool, typ, o, labels) {
 				if !slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
 					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable),
-						limits: t.attachedByNew(typ, t.sold[pool.Name]), capacity: amountsOf(typ.Capacity), price: o.Price, offer: o})
+						limits: t.attachedByNew(typ, t.sold[pool.Name]), capacity: amountsOf(typ.Capacity),
+						price: o.Price, offer: o})
 				}
 			}
 		}

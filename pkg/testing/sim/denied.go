@@ -167,7 +167,8 @@ func (w *world) kinOf(c *claim) []string {
 	batch, _, batched := strings.Cut(c.Annotations[v1.AnnotationLaunchBatch], "/")
 	owners := claimsByInstance(w)
 	for _, m := range w.ec2.livingInstances() {
-		if m != w.ec2.instanceOf(c) && m.owner != c.UID && (!batched || m.Batch != batch || owners[m.ProviderID()] != "") {
+		if m != w.ec2.instanceOf(c) && m.owner != c.UID &&
+			(!batched || m.Batch != batch || owners[m.ProviderID()] != "") {
 			continue
 		}
 		out = append(out, m.ID)
