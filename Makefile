@@ -145,13 +145,13 @@ test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
 
 # The folders of infra/local whose tests take minutes each.
 LONG_TESTS := demo scale
-LOCAL_TESTS = \$$(go -C infra/local list ./... | grep -v $(LONG_TESTS:%=-e '/%$$'))
+LOCAL_TESTS_BUT = \$$(go -C infra/local list ./... | grep -v $(patsubst %,-e '/%$$',$(1)))
 
 .PHONY: test-local
 test-local:
 	@# e2e takes longest by far, so it begins first.
 	$(STEP) 'short tests of the local environment' '8 minutes' $(SHELL) -c \
-		"$(COMPILE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m -exec 'env -u GOGC' ./e2e $(LOCAL_TESTS)"
+		"$(COMPILE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m -exec 'env -u GOGC' ./e2e $(call LOCAL_TESTS_BUT,$(LONG_TESTS))"
 
 # The parts of make test-all, as .ci/parts lists them. A test that runs there runs at full length, and in a process whose
 # CPU seconds are noted.
@@ -194,7 +194,12 @@ WIRE := $(CURDIR)/.local/wire
 .PHONY: all-local
 all-local: local
 	@rm -rf $(WIRE)
-	$(STEP) 'tests of the local environment' '12 minutes' $(SHELL) -c "JOINER_WIRE_LOG=$(WIRE) go -C infra/local $(FULL_TEST) -p 2 ./e2e $(LOCAL_TESTS)"
+	$(STEP) 'tests of the local environment' '12 minutes' $(SHELL) -c \
+		"JOINER_WIRE_LOG=$(WIRE) go -C infra/local $(FULL_TEST) -p 2 ./e2e $(call LOCAL_TESTS_BUT,$(LONG_TESTS) cloudformation)"
+
+.PHONY: all-player
+all-player: local
+	$(STEP) 'updates of all forms of the stack' '12 minutes' go -C infra/local $(FULL_TEST) ./cloudformation
 
 .PHONY: all-clusters
 all-clusters: local
