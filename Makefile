@@ -150,7 +150,7 @@ LOCAL_TESTS_BUT = \$$(go -C infra/local list ./... | grep -v $(patsubst %,-e '/%
 .PHONY: test-local
 test-local:
 	@# e2e takes longest by far, so it begins first.
-	$(STEP) 'short tests of the local environment' '8 minutes' $(SHELL) -c \
+	$(STEP) 'short tests of the local environment' '10 minutes' $(SHELL) -c \
 		"$(COMPILE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m -exec 'env -u GOGC' ./e2e $(call LOCAL_TESTS_BUT,$(LONG_TESTS))"
 
 # The parts of make test-all, as .ci/parts lists them. A test that runs there runs at full length, and in a process whose
