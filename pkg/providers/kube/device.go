@@ -59,12 +59,14 @@ type Devices struct {
 // read them does not know.
 func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	claims := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.DeviceTemplates) > 0 })
-	if !claims && len(translate.UnmetResources(*s)) == 0 {
+	wanted := translate.UnmetResources(*s)
+	if !claims && len(wanted) == 0 {
 		return nil
 	}
 	all, err := c.deviceClasses(ctx)
 	if err == nil && claims {
 		err = c.fillPods(ctx, s.Pods, all)
+		wanted = translate.UnmetResources(*s)
 	}
 	if apierrors.IsForbidden(err) {
 		return nil
@@ -72,7 +74,6 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	if err != nil {
 		return err
 	}
-	wanted := translate.UnmetResources(*s)
 	if len(wanted) == 0 {
 		return nil
 	}
