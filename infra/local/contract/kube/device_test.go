@@ -31,13 +31,7 @@ func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 		p.Spec.Containers[0].Resources.Requests[corev1.ResourceName(wanted)] = resource.MustParse("1")
 		p.Spec.Containers[0].Resources.Limits = corev1.ResourceList{corev1.ResourceName(wanted): resource.MustParse("1")}
 	}
-	c.addPod(t, "one", "", ask)
-	c.awaitPending(t, admin, 1)
-	if n, s := c.devicesSeen(t, admin, wanted); n != [2]int64{} || !s.Known {
-		t.Errorf("without a device the node has %v, known %+v", n, s)
-	}
-	c.addDevices(t, "gpu-0", "gpu-1", "mig-0", "gpu-2")
-	c.awaitNode(t, "one")
+	c.serveFirstPod(t, admin, wanted, ask)
 	c.claimDevice(t, "gpu-2")
 	c.addPod(t, "two", "", ask)
 	c.awaitNode(t, "two")
@@ -54,6 +48,19 @@ func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 	if want := (cluster.DeviceDriver{Name: c.name + ".example.com", Nodes: 1, Devices: 4}); err != nil || !slices.Contains(drivers, want) {
 		t.Errorf("drivers %v, error %v", drivers, err)
 	}
+}
+
+// serveFirstPod adds pod one, for which the node has nothing of the resource until its devices are published: three of
+// type gpu and one of another.
+func (c env) serveFirstPod(t *testing.T, admin *kube.Client, wanted string, ask func(*corev1.Pod)) {
+	t.Helper()
+	c.addPod(t, "one", "", ask)
+	c.awaitPending(t, admin, 1)
+	if n, s := c.devicesSeen(t, admin, wanted); n != [2]int64{} || !s.Known {
+		t.Errorf("without a device the node has %v, known %+v", n, s)
+	}
+	c.addDevices(t, "gpu-0", "gpu-1", "mig-0", "gpu-2")
+	c.awaitNode(t, "one")
 }
 
 // devicesSeen is what a snapshot says of the resource on the test's node, as capacity and allocatable, and of who
@@ -143,13 +150,7 @@ func TestDevicesThatTemplatesAskFor(t *testing.T) {
 		p.Spec.ResourceClaims = []corev1.PodResourceClaim{{Name: "g", ResourceClaimTemplateName: &name}}
 		p.Spec.Containers[0].Resources.Claims = []corev1.ResourceClaim{{Name: "g"}}
 	}
-	c.addPod(t, "one", "", ask)
-	c.awaitPending(t, admin, 1)
-	if n, s := c.devicesSeen(t, admin, counted); n != [2]int64{} || !s.Known {
-		t.Errorf("without a device the node has %v, known %+v", n, s)
-	}
-	c.addDevices(t, "gpu-0", "gpu-1", "mig-0", "gpu-2")
-	c.awaitNode(t, "one")
+	c.serveFirstPod(t, admin, counted, ask)
 	c.addPod(t, "two", "", ask)
 	c.awaitPending(t, admin, 1)
 	for _, group := range []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt} {
