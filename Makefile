@@ -221,6 +221,10 @@ all-plans:
 	@rm -rf .local/all-plans
 	@$(MAKE) --no-print-directory verify-plan compare-disruption SEEDS=200 DISRUPTION_STATE=.local/all-plans
 
+.PHONY: all-filters
+all-filters:
+	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '6 minutes' go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000
+
 .PHONY: all-stack
 all-stack:
 	@$(MAKE) --no-print-directory deploy-test conformance wire

@@ -1,0 +1,312 @@
+package main
+
+import (
+	"cmp"
+	"encoding/json"
+	"flag"
+	"fmt"
+	"io"
+	"math/rand/v2"
+	"slices"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	storagev1 "k8s.io/api/storage/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	"k8s.io/component-base/featuregate"
+	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
+	ndftypes "k8s.io/component-helpers/nodedeclaredfeatures/types"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/nodeclass/translate"
+	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/scenario"
+)
+
+var (
+	draws = flag.Int("draws", 500, "how many clusters TestDraws draws")
+	first = flag.Uint64("first", 1, "the first seed of TestDraws")
+)
+
+// gates are those that decide about what is drawn, and that are off in Kubernetes 1.36.
+const gates = "VolumeLimitScaling=true"
+
+// kubeletGates are the gates of a kubelet of this version of Kubernetes.
+type kubeletGates map[featuregate.Feature]featuregate.FeatureSpec
+
+func (g kubeletGates) Enabled(name string) bool { return g[featuregate.Feature(name)].Default }
+
+// declared is what a kubelet of the minor version declares. Before 1.36 none did.
+func declared(minor int) []string {
+	if minor < 36 {
+		return nil
+	}
+	return ndf.DefaultFramework.DiscoverNodeFeatures(&ndftypes.NodeConfiguration{FeatureGates: kubeletGates(utilfeature.DefaultMutableFeatureGate.GetAll())})
+}
+
+// draw is a cluster as the API server has it, and what new nodes it may get.
+type draw struct {
+	r        *rand.Rand
+	q        Question
+	world    *scenario.World
+	kubelets map[string]int // by class
+}
+
+func (d *draw) chance(n int) bool { return d.r.IntN(n) == 0 }
+
+func newDraw(t *testing.T, seed uint64) *draw {
+	t.Helper()
+	d := &draw{r: rand.New(rand.NewPCG(seed, 1)), kubelets: map[string]int{}}
+	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210"}
+	for i := range 1 + d.r.IntN(2) {
+		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(2)
+		d.kubelets[class] = kubelet
+		script = append(script, fmt.Sprintf("class %s kubelet=%d", class, kubelet), fmt.Sprintf("pool p%d class=%s weight=%d", i, class, d.r.IntN(3)))
+	}
+	d.world = scenario.Scripted(t, script...)
+	for _, name := range []string{"csi.a", "csi.b"} {
+		optIn := d.chance(2)
+		d.q.CSIDrivers = append(d.q.CSIDrivers, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: &optIn}})
+	}
+	for i := range d.r.IntN(4) {
+		d.addNode(fmt.Sprintf("n%d", i))
+	}
+	for i := range 1 + d.r.IntN(6) {
+		p := d.pod(fmt.Sprintf("wait-%d", i))
+		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
+		d.q.Pods = append(d.q.Pods, p)
+	}
+	return d
+}
+
+// addNode adds a node of any version with pods, some of which are being resized.
+func (d *draw) addNode(name string) {
+	cpu, drivers := []string{"2", "4", "8"}[d.r.IntN(3)], []storagev1.CSINodeDriver(nil)
+	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20")}
+	d.q.Nodes = append(d.q.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: "a"}},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room, DeclaredFeatures: declared(35 + d.r.IntN(2)), Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
+	for _, driver := range d.q.CSIDrivers {
+		if d.chance(2) {
+			drivers = append(drivers, storagev1.CSINodeDriver{Name: driver.Name, NodeID: name})
+		}
+	}
+	if len(drivers) > 0 || d.chance(2) {
+		d.q.CSINodes = append(d.q.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: drivers}})
+	}
+	for i := range d.r.IntN(3) {
+		p := d.pod(fmt.Sprintf("on-%s-%d", name, i))
+		p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning
+		d.resize(p)
+		d.q.Pods = append(d.q.Pods, p)
+	}
+}
+
+// resize has the kubelet report other requests than the pod's, of its container or as a whole.
+func (d *draw) resize(p *corev1.Pod) {
+	has := d.amounts(1)
+	switch d.r.IntN(4) {
+	case 0:
+		p.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: "a", AllocatedResources: has, Resources: &corev1.ResourceRequirements{Requests: has}}}
+	case 1:
+		if p.Spec.Resources != nil {
+			p.Status.AllocatedResources, p.Status.Resources = has, &corev1.ResourceRequirements{Requests: has}
+		}
+	default:
+		return
+	}
+	if d.chance(2) {
+		p.Status.Conditions = append(p.Status.Conditions, corev1.PodCondition{Type: corev1.PodResizePending, Status: corev1.ConditionTrue,
+			Reason: []string{corev1.PodReasonDeferred, corev1.PodReasonInfeasible}[d.r.IntN(2)]})
+	}
+}
+
+func (d *draw) amounts(least int) corev1.ResourceList {
+	return corev1.ResourceList{corev1.ResourceCPU: *resource.NewMilliQuantity(int64(100*(least+d.r.IntN(22))), resource.DecimalSI),
+		corev1.ResourceMemory: *resource.NewQuantity(int64(least+d.r.IntN(12))<<28, resource.BinarySI)}
+}
+
+// pod is one that may have requests as a whole, a rule to restart all containers, and volumes.
+func (d *draw) pod(name string) *corev1.Pod {
+	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("u-" + name)}, Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName,
+		Containers: []corev1.Container{{Name: "a", Resources: corev1.ResourceRequirements{Requests: d.amounts(1)}}}}}
+	if d.chance(3) {
+		p.Spec.Resources = &corev1.ResourceRequirements{Requests: d.amounts(23)}
+	}
+	if d.chance(3) {
+		p.Spec.Containers[0].RestartPolicyRules = []corev1.ContainerRestartRule{{Action: corev1.ContainerRestartRuleActionRestartAllContainers}}
+	}
+	for _, driver := range d.q.CSIDrivers {
+		if !d.chance(4) {
+			continue
+		}
+		claim, volume := name+"-"+driver.Name, "pv-"+name+"-"+driver.Name
+		d.q.Claims = append(d.q.Claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: claim, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
+			Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
+		d.q.Volumes = append(d.q.Volumes, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeSpec{
+			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver.Name, VolumeHandle: volume}}}})
+		p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "v" + claim, VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: claim}}})
+	}
+	return p
+}
+
+// plan is what Joiner decides about the draw.
+func (d *draw) plan() plan.Plan {
+	s := d.world.Snapshot
+	known := translate.Storage{Claims: map[string]corev1.PersistentVolumeClaim{}, Volumes: map[string]corev1.PersistentVolume{}, OptIn: map[string]bool{}}
+	for _, c := range d.q.Claims {
+		known.Claims[c.Namespace+"/"+c.Name] = *c
+	}
+	for _, v := range d.q.Volumes {
+		known.Volumes[v.Name] = *v
+	}
+	for _, driver := range d.q.CSIDrivers {
+		known.OptIn[driver.Name] = *driver.Spec.PreventPodSchedulingIfMissing
+	}
+	for _, n := range d.q.Nodes {
+		one := translate.Node(n)
+		for _, said := range d.q.CSINodes {
+			if said.Name == n.Name {
+				one.VolumeLimits = translate.VolumeLimits(said)
+				known.AddDrivers(&one, slices.Collect(func(yield func(string) bool) {
+					for _, x := range said.Spec.Drivers {
+						yield(x.Name)
+					}
+				}))
+			}
+		}
+		s.Nodes = append(s.Nodes, one)
+	}
+	var shapes translate.PodShapes
+	for _, p := range d.q.Pods {
+		one := shapes.ListPod(p).Pod()
+		known.FillPod(&one)
+		s.Pods = append(s.Pods, one)
+	}
+	return binpack.PodsFrom(s, d.world.Market)
+}
+
+// newNode is the node that a launch becomes, or one of the type and pool that nobody uses.
+func (d *draw) newNode(name string, t instancetypes.Type, pool cluster.Pool, zone string) (*corev1.Node, *storagev1.CSINode) {
+	labels := t.Requirements.Labels()
+	labels[corev1.LabelHostname], labels[corev1.LabelTopologyZone] = name, zone
+	room := translate.Quantities(t.Allocatable)
+	said := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	for _, driver := range d.q.CSIDrivers {
+		said.Spec.Drivers = append(said.Spec.Drivers, storagev1.CSINodeDriver{Name: driver.Name, NodeID: name})
+	}
+	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: labels}, Spec: corev1.NodeSpec{Taints: translate.CoreTaints(pool.Taints)},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room, DeclaredFeatures: declared(d.kubelets[pool.Class])}}, said
+}
+
+// seated is the question whether the scheduler takes what the plan has.
+func (d *draw) seated(p plan.Plan) Question {
+	q, on := d.q, map[string]string{}
+	q.Nodes, q.CSINodes, q.Pods = slices.Clone(q.Nodes), slices.Clone(q.CSINodes), nil
+	for _, e := range p.Existing {
+		on[e.Pod] = e.Node
+	}
+	for i, l := range p.Launches {
+		name := fmt.Sprintf("new-%d", i)
+		t := d.world.Types[slices.IndexFunc(d.world.Types, func(t instancetypes.Type) bool { return t.Name == l.Choice.Type })]
+		pool, _ := d.world.Snapshot.PoolOf(l.Pool)
+		n, said := d.newNode(name, t, pool, l.Choice.Zone)
+		q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
+		for _, key := range l.Pods {
+			on[key] = name
+		}
+	}
+	for _, pod := range d.q.Pods {
+		key := pod.Namespace + "/" + pod.Name
+		if on[key] == "" && pod.Spec.NodeName == "" {
+			continue
+		}
+		if on[key] != "" {
+			pod = pod.DeepCopy()
+			pod.Spec.NodeName = on[key]
+		}
+		q.Pods = append(q.Pods, pod)
+	}
+	return q
+}
+
+// unseated is the question whether a new node of any type and pool takes a pod that the plan leaves.
+func (d *draw) unseated(p plan.Plan) Question {
+	q := d.q
+	q.Nodes, q.CSINodes, q.Pods = nil, nil, nil
+	for _, pool := range d.world.Snapshot.Pools {
+		for _, t := range d.world.Types {
+			n, said := d.newNode(pool.Name+"-"+t.Name, t, pool, "a")
+			q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
+		}
+	}
+	for _, u := range p.Unplaced {
+		q.Pods = append(q.Pods, d.q.Pods[slices.IndexFunc(d.q.Pods, func(x *corev1.Pod) bool { return x.Namespace+"/"+x.Name == u.Pod })])
+	}
+	return q
+}
+
+// kube-scheduler refuses no pod that Joiner seats, and takes none onto a new node that Joiner leaves without a place, in
+// clusters of mixed versions with resized pods and CSI drivers that opt in.
+func TestDraws(t *testing.T) {
+	a, refusing := newAsker(t), map[string]int{}
+	for i := range *draws {
+		seed := *first + uint64(i)
+		d := newDraw(t, seed)
+		p := d.plan()
+		for _, v := range a.ask(d.q) {
+			refusing[v.Plugin]++
+		}
+		for _, v := range a.ask(d.seated(p)) {
+			if v.Plugin != "" {
+				t.Errorf("seed %d: %s refuses %s on %s: %s\n%s", seed, v.Plugin, v.Pod, v.Node, v.Why, p.String())
+			}
+		}
+		for _, v := range a.ask(d.unseated(p)) {
+			if v.Plugin == "" {
+				t.Errorf("seed %d: %s has no place, and %s takes it\n%s", seed, v.Pod, v.Node, p.String())
+			}
+		}
+	}
+	for _, plugin := range []string{"", "NodeResourcesFit", "NodeDeclaredFeatures", "NodeVolumeLimits"} {
+		if refusing[plugin] < *draws/10 {
+			t.Errorf("of the pods on nodes that there are %q decides about %d, too few to tell: %v", plugin, refusing[plugin], refusing)
+		}
+	}
+}
+
+// asker is the program, with its input and output.
+type asker struct {
+	t   *testing.T
+	in  *json.Encoder
+	out *json.Decoder
+}
+
+func newAsker(t *testing.T) asker {
+	t.Helper()
+	in, questions := io.Pipe()
+	verdicts, out := io.Pipe()
+	done := make(chan error, 1)
+	go func() { done <- answerAll(gates, in, out) }()
+	t.Cleanup(func() {
+		if err := cmp.Or(questions.Close(), <-done); err != nil {
+			t.Error(err)
+		}
+	})
+	return asker{t, json.NewEncoder(questions), json.NewDecoder(verdicts)}
+}
+
+func (a asker) ask(q Question) (out []Verdict) {
+	a.t.Helper()
+	if err := a.in.Encode(q); err != nil {
+		a.t.Fatal(err)
+	}
+	if err := a.out.Decode(&out); err != nil {
+		a.t.Fatal(err)
+	}
+	return out
+}
