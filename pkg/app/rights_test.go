@@ -25,9 +25,9 @@ const (
 	readRecord  = "get configmaps"
 	writeRecord = "get configmaps, create configmaps, update configmaps"
 	readOffers  = readPools + ", list ec2nodeclasses.karpenter.k8s.aws, list nodeoverlays.karpenter.sh"
-	readVolumes = "list persistentvolumes, list persistentvolumeclaims, list storageclasses.storage.k8s.io, list csinodes.storage.k8s.io"
+	readVolumes = "list persistentvolumes, list persistentvolumeclaims, list storageclasses.storage.k8s.io, list csidrivers.storage.k8s.io, list csinodes.storage.k8s.io"
 	readBuffers = "list capacitybuffers.autoscaling.x-k8s.io, get podtemplates, get deployments.apps, get replicasets.apps, get statefulsets.apps"
-	readDevices = "list deviceclasses.resource.k8s.io, list resourceslices.resource.k8s.io, list resourceclaims.resource.k8s.io, list resourceclaimtemplates.resource.k8s.io"
+	readDevices = "list deviceclasses.resource.k8s.io, list resourceslices.resource.k8s.io, list devicetaintrules.resource.k8s.io, list resourceclaims.resource.k8s.io, list resourceclaimtemplates.resource.k8s.io"
 	watches     = "watch pods, watch nodes, watch nodeclaims.karpenter.sh"
 	snapshot    = "list pods, list nodes, list namespaces, list daemonsets.apps, list poddisruptionbudgets.policy, " + readClaims + ", " + readOffers + ", " +
 		readBuffers + ", " + readDevices

@@ -171,6 +171,7 @@ func (d *inputDigest) addPod(p *cluster.Pod) {
 	if len(p.VolumeZones) > 0 {
 		d.asJSON(p.VolumeZones)
 	}
+	d.addText(p.Requires...)
 	d.addAmounts(p.Need)
 	d.addLabels(p.Labels)
 }
@@ -185,6 +186,7 @@ func (d *inputDigest) addNode(n *cluster.Node) {
 		d.addText(driver)
 		d.addNumber(n.VolumeLimits[driver])
 	}
+	d.addText(n.Provides...)
 	for _, t := range n.Taints {
 		d.addText(t.Key, t.Value, t.Effect)
 	}

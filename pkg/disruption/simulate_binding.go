@@ -29,7 +29,10 @@ func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 	for _, p := range st.podsByKeys(l.Pods) {
 		kept = kept.Sub(p.Need)
 	}
-	return simulator.NewNode(name, all, l.Taints, t.Allocatable, t.Allocatable.Sub(kept.Max(resources.List{})))
+	out := simulator.NewNode(name, all, l.Taints, t.Allocatable, t.Allocatable.Sub(kept.Max(resources.List{})))
+	class, _ := st.snapshot.ClassOf(p.ClassKey())
+	out.SetProvided(func(part string) bool { return st.snapshot.NewNodeProvides(class, part) })
+	return out
 }
 
 // podOf returns the pod of that key, nil when there is none.

@@ -371,6 +371,8 @@ func (w *world) change(name string, lines []string) error {
 				return err
 			}
 			s.Nodes[n].VolumeLimits = map[string]int64{f[1]: most}
+		case f[0] == "provides" && n >= 0:
+			s.Nodes[n].Provides = append(slices.Clip(s.Nodes[n].Provides), strings.Join(f[1:], " "))
 		case f[0] == "protected" && n >= 0:
 			s.Nodes[n].Annotations = map[string]string{v1.AnnotationDoNotDisrupt: cmp.Or(strings.Join(f[1:], ""), "true")}
 		case f[0] == "unprotected" && n >= 0:

@@ -57,6 +57,11 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 	for _, a := range n.Status.AMIs {
 		out.Images = append(out.Images, imageFrom(a))
 	}
+	for _, v := range KubeletVersions(n.Status.AMIs) {
+		if minor, err := minorOf(v); err == nil && (out.KubeletMinor == 0 || int64(minor) < out.KubeletMinor) {
+			out.KubeletMinor = int64(minor)
+		}
+	}
 	for _, r := range n.Status.CapacityReservations {
 		out.Reservations = append(out.Reservations, reservationFrom(r))
 	}

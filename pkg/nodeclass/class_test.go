@@ -37,7 +37,7 @@ spec:
 status:
   subnets: [{id: subnet-2, zone: us-west-2b, zoneID: usw2-az2}, {id: subnet-1, zone: us-west-2a, zoneID: usw2-az1}]
   securityGroups: [{id: sg-2}, {id: sg-1, name: nodes}]
-  amis: [{id: ami-2, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}, {id: ami-1, requirements: []}]
+  amis: [{id: ami-2, name: bottlerocket-aws-k8s-1.35-aarch64-v1.50.0-1f, requirements: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}, {id: ami-1, name: bottlerocket-aws-k8s-1.36-x86_64-v1.50.0-1f, requirements: []}]
   capacityReservations:
   - {id: cr-2, availabilityZone: us-west-2b, instanceType: p5.48xlarge, instanceMatchCriteria: targeted, ownerID: "111122223333", reservationType: capacity-block, state: expiring, endTime: "2026-11-21T11:30:00Z"}
   - {id: cr-1, availabilityZone: us-west-2a, instanceType: m5.large, instanceMatchCriteria: open, ownerID: "111122223333", interruptible: true, state: active}
@@ -45,7 +45,7 @@ status:
 `)
 	maxPods := int64(50)
 	want := instancetypes.Class{
-		Name: "default", Ready: true, Hash: "12", HashVersion: "v5", Family: "Bottlerocket", MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
+		Name: "default", Ready: true, Hash: "12", HashVersion: "v5", Family: "Bottlerocket", KubeletMinor: 35, MaxPods: &maxPods, PodsPerCore: 4, EphemeralBytes: 20 << 30,
 		Images: []instancetypes.Image{
 			{ID: "ami-2", Requirements: requirements.NewSet(requirements.Of("kubernetes.io/arch", "arm64"))}, {ID: "ami-1"}},
 		SecurityGroups: []string{"sg-1", "sg-2"},

@@ -113,6 +113,7 @@ func listOf(at string) (kind, version string) {
 		"pods": "Pod", "nodes": "Node", "namespaces": "Namespace", "daemonsets": "DaemonSet",
 		"persistentvolumes":      "PersistentVolume",
 		"persistentvolumeclaims": "PersistentVolumeClaim", "storageclasses": "StorageClass", "csinodes": "CSINode",
+		"csidrivers": "CSIDriver",
 		"nodepools":  "NodePool",
 		"nodeclaims": "NodeClaim", "ec2nodeclasses": "EC2NodeClass", "nodeoverlays": "NodeOverlay",
 		"poddisruptionbudgets": "PodDisruptionBudget",

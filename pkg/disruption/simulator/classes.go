@@ -73,6 +73,7 @@ const (
 	partAffinity
 	_ // anti-affinity
 	partToleration
+	partRequires
 )
 
 // textOf is what the scheduler's rules look at in a pod.
@@ -109,6 +110,9 @@ func appendAdmission(t []byte, p *cluster.Pod) []byte {
 		for _, part := range []string{tol.Key, tol.Operator, tol.Value, tol.Effect} {
 			t = append(append(t, part...), 0)
 		}
+	}
+	for _, part := range p.Requires {
+		t = append(append(append(t, partRequires), part...), 0)
 	}
 	return t
 }

@@ -10,10 +10,14 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// NewNode returns a node that has so much room for pods; free may be less than allocatable.
+// NewNode returns a node that has so much room for pods; free may be less than allocatable. It has what pods require.
 func NewNode(name string, labels map[string]string, taints []cluster.Taint, allocatable, free resources.List) *Node {
-	return &Node{name: name, labels: labels, taints: taints, all: allocatable, free: free}
+	return &Node{name: name, labels: labels, taints: taints, all: allocatable, free: free,
+		provides: func(string) bool { return true }}
 }
+
+// SetProvided says what the node has of what pods require.
+func (x *Node) SetProvided(provides func(part string) bool) { x.provides = provides }
 
 // Labels are the labels of the node.
 func (x *Node) Labels() map[string]string { return x.labels }
@@ -27,9 +31,11 @@ func (x *Node) SetHeld(held bool) { x.held = held }
 // SelectedBy reports whether the node is one of those that the pod asks for by its labels.
 func (x *Node) SelectedBy(p *cluster.Pod) bool { return nodeSelected(x, p) }
 
-// nodeAdmits reports whether labels, taints and the pod's volumes let it onto the node.
+// nodeAdmits reports whether labels, taints, the pod's volumes and what else it requires let it onto the node.
 func nodeAdmits(x *Node, p *cluster.Pod) bool {
-	return nodeSelected(x, p) && meetsAny(x, p.VolumeZones) && len(cluster.Untolerated(x.taints, p.Tolerations)) == 0
+	return nodeSelected(x, p) && meetsAny(x, p.VolumeZones) &&
+		len(cluster.Untolerated(x.taints, p.Tolerations)) == 0 &&
+		!slices.ContainsFunc(p.Requires, func(part string) bool { return !x.provides(part) })
 }
 
 // nodeSelected reports whether the node is one of those that the pod asks for. Where its volumes are does not count: a

@@ -81,3 +81,27 @@ func TestEmptiestNode(t *testing.T) {
 		}
 	}
 }
+
+// A pod goes to no node that is without what it requires, however empty, and to a new one that has it.
+func TestNodesHaveWhatPodsRequire(t *testing.T) {
+	room := resources.List{CPU: 4000, Memory: 8 << 30, Pods: 20}
+	s := cluster.Snapshot{Nodes: []cluster.Node{{Name: "full", Ready: true, Provides: []string{"feature F"}, Allocatable: resources.List{CPU: 500, Pods: 20}},
+		{Name: "empty", Ready: true, Allocatable: room}}}
+	sim := New(s, nil)
+	lacking := NewNode("lacking", nil, nil, room, room)
+	lacking.SetProvided(func(string) bool { return false })
+	sim.AddNode(lacking)
+	pod := func(name string) *cluster.Pod {
+		return &cluster.Pod{Namespace: "default", Name: name, Phase: "Running", Requires: []string{"feature F"}, Need: resources.List{CPU: 400, Pods: 1}}
+	}
+	if left := sim.Bind([]*cluster.Pod{pod("a")}, nil); len(left) > 0 || sim.LastPlaced() != "full" {
+		t.Errorf("the first pod is on %q", sim.LastPlaced())
+	}
+	if left := sim.Bind([]*cluster.Pod{pod("b")}, nil); len(left) != 1 {
+		t.Errorf("the second pod is on %q", sim.LastPlaced())
+	}
+	sim.AddNode(NewNode("new", nil, nil, room, room))
+	if left := sim.Bind([]*cluster.Pod{pod("b")}, nil); len(left) > 0 || sim.LastPlaced() != "new" {
+		t.Errorf("the second pod is on %q, want new", sim.LastPlaced())
+	}
+}

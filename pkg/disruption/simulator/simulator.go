@@ -21,6 +21,7 @@ type Node struct {
 	name      string
 	labels    map[string]string
 	taints    []cluster.Taint
+	provides  func(part string) bool // whether it has what a pod requires
 	free, all resources.List
 	gone      bool // takes no pods
 	held      bool // takes none yet
@@ -72,7 +73,8 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		if out[h.Name()] || h.MarkedForDeletion() || h.Standby() || h.Node == nil {
 			continue
 		}
-		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(), taints: h.Taints(), all: h.Allocatable()}
+		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(), taints: h.Taints(), all: h.Allocatable(),
+			provides: func(part string) bool { return sim.s.Provides(h, part) }}
 		var kept resources.List
 		for i := range s.Daemons {
 			if nodeAdmits(x, &s.Daemons[i]) && s.Daemons[i].Need.FitsIn(x.all) { // or it never runs there

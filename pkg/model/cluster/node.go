@@ -117,6 +117,8 @@ type Node struct {
 	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no
 	// limit.
 	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
+	// Provides is what it has of what pods may require: features that its kubelet declares, and CSI drivers.
+	Provides []string `json:"provides,omitempty"`
 }
 
 // Claim is a NodeClaim as read.

@@ -65,6 +65,8 @@ type Pod struct {
 	// alternatives that its volumes allow, none for no limit
 	VolumeZones [][]requirements.Requirement `json:"volumeZones,omitempty"`
 	Volumes     []Volume                     `json:"volumes,omitempty"` // sorted by driver and id
+	// what it requires of a node beside labels and room, sorted: see RequiredFeature and RequiredDriver
+	Requires []string `json:"requires,omitempty"`
 	// constraints that Joiner does not model, in words
 	Unmodelled []string `json:"unmodelled,omitempty"`
 

@@ -17,8 +17,10 @@ type Class struct {
 	Hash        string `json:"hash,omitempty"` // of what static drift compares, as refresh wrote it
 	HashVersion string `json:"hashVersion,omitempty"`
 	// AL2, AL2023, Bottlerocket, Windows2019, Windows2022, Windows2025, Custom
-	Family         string   `json:"family"`
-	Images         []Image  `json:"images,omitempty"`
+	Family string  `json:"family"`
+	Images []Image `json:"images,omitempty"`
+	// the oldest minor version of Kubernetes 1 that the names of its images tell; 0 where none does
+	KubeletMinor   int64    `json:"kubeletMinor,omitempty"`
 	SecurityGroups []string `json:"securityGroups,omitempty"` // ids, sorted
 	// zones with a subnet of the class, to their ids
 	ZoneIDs map[string]string `json:"zoneIDs,omitempty"`

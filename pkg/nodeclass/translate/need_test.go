@@ -25,6 +25,12 @@ func TestNeed(t *testing.T) {
 		"of the pod as a whole":   {`spec: {resources: {requests: {cpu: "3"}}, containers: [{name: a, resources: {requests: {cpu: 300m, memory: 1Mi}}}]}`, 3000, 1 << 20},
 		"while it is resized": {`{spec: {containers: [{name: a, resources: {requests: {cpu: 300m}}}]},
 			status: {containerStatuses: [{name: a, allocatedResources: {cpu: 900m}, resources: {requests: {cpu: 900m}}}]}}`, 900, 0},
+		"while it is resized as a whole": {`{spec: {resources: {requests: {cpu: "1", memory: 1Mi}}, containers: [{name: a}]},
+			status: {allocatedResources: {cpu: "3", memory: 1Mi}, resources: {requests: {cpu: "3", memory: 1Mi}}}}`, 3000, 1 << 20},
+		"a resize that is deferred": {`{spec: {containers: [{name: a, resources: {requests: {cpu: "3"}}}]}, status: {conditions: [{type: PodResizePending, reason: Deferred}],
+			containerStatuses: [{name: a, allocatedResources: {cpu: "1"}, resources: {requests: {cpu: "1"}}}]}}`, 3000, 0},
+		"a resize that its node can never do": {`{spec: {containers: [{name: a, resources: {requests: {cpu: "3"}}}]}, status: {conditions: [{type: PodResizePending, reason: Infeasible}],
+			containerStatuses: [{name: a, allocatedResources: {cpu: "1"}, resources: {requests: {cpu: "1"}}}]}}`, 1000, 0},
 		"more than can be counted": {`spec: {containers: [{name: a, resources: {requests: {cpu: 9e17, memory: 1e30}}}]}`, 1 << 52, 1 << 52},
 		"less than can be counted": {`spec: {resources: {requests: {cpu: -9e17, memory: -1e30}}, containers: [{name: a}]}`, -1 << 52, -1 << 52},
 	} {

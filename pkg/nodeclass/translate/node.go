@@ -28,6 +28,7 @@ func Node(n *corev1.Node) cluster.Node {
 		Capacity:    nodeAmounts(n.Status.Capacity),
 		Allocatable: nodeAmounts(n.Status.Allocatable),
 		Finalizer:   slices.Contains(n.Finalizers, karpv1.FinalizerTermination),
+		Provides:    declaredFeatures(n),
 	}
 	for _, c := range n.Status.Conditions {
 		if len(out.Conditions) < mostConditions {

@@ -59,6 +59,7 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		Spread:       spreadFrom(p),
 		HostPorts:    hostPortsOf(p.Spec),
 		DeletionCost: deletionCostOf(p),
+		Requires:     requiredFeatures(&p.Spec),
 	}
 	out.Need, out.NeedAnew = needOf(p)
 	if p.Spec.Priority != nil {
@@ -138,7 +139,8 @@ func needOf(p *corev1.Pod) (need, anew resources.List) {
 	if !isResized(p) {
 		return need, resources.List{}
 	}
-	has := Amounts(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true}))
+	has := Amounts(resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{UseStatusResources: true,
+		InPlacePodLevelResourcesVerticalScalingEnabled: true}))
 	if has.CPU == need.CPU && has.Memory == need.Memory {
 		return need, resources.List{}
 	}
@@ -147,11 +149,11 @@ func needOf(p *corev1.Pod) (need, anew resources.List) {
 	return need, anew
 }
 
-// isResized reports whether a container has other CPU or memory than it asks for.
+// isResized reports whether a container, or the pod as a whole, has other CPU or memory than it asks for.
 func isResized(p *corev1.Pod) bool {
-	differs := func(c corev1.Container, has corev1.ResourceList) bool {
+	differs := func(asked, has corev1.ResourceList) bool {
 		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory} {
-			a, b := c.Resources.Requests[name], has[name]
+			a, b := asked[name], has[name]
 			if a.Cmp(b) != 0 {
 				return true
 			}
@@ -161,9 +163,13 @@ func isResized(p *corev1.Pod) bool {
 	of := func(containers []corev1.Container, statuses []corev1.ContainerStatus) bool {
 		return slices.ContainsFunc(statuses, func(s corev1.ContainerStatus) bool {
 			i := slices.IndexFunc(containers, func(c corev1.Container) bool { return c.Name == s.Name })
-			return i >= 0 && (s.Resources != nil && differs(containers[i], s.Resources.Requests) ||
-				s.AllocatedResources != nil && differs(containers[i], s.AllocatedResources))
+			return i >= 0 && (s.Resources != nil && differs(containers[i].Resources.Requests, s.Resources.Requests) ||
+				s.AllocatedResources != nil && differs(containers[i].Resources.Requests, s.AllocatedResources))
 		})
+	}
+	if whole := p.Spec.Resources; whole != nil && p.Status.Resources != nil &&
+		(differs(whole.Requests, p.Status.Resources.Requests) || differs(whole.Requests, p.Status.AllocatedResources)) {
+		return true
 	}
 	return of(p.Spec.Containers, p.Status.ContainerStatuses) ||
 		of(p.Spec.InitContainers, p.Status.InitContainerStatuses)

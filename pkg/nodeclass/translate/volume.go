@@ -27,6 +27,8 @@ type Storage struct {
 	Claims  map[string]corev1.PersistentVolumeClaim
 	Volumes map[string]corev1.PersistentVolume
 	Classes map[string]storagev1.StorageClass
+	// OptIn are the CSI drivers whose volumes keep a pod off nodes on which they have not registered.
+	OptIn map[string]bool
 }
 
 // allowedRequirements are the node requirements that the volumes of a pod allow, any one of which must hold; none for
@@ -195,6 +197,11 @@ func (s Storage) FillPod(p *cluster.Pod) {
 	var problems []string
 	p.VolumeZones, problems = s.allowedRequirements(p.Namespace, p.UnreadClaims)
 	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
+	for _, v := range p.Volumes {
+		if part := cluster.RequiredDriver(v.Driver); s.OptIn[v.Driver] && !slices.Contains(p.Requires, part) {
+			p.Requires = slices.Sorted(slices.Values(append(slices.Clip(p.Requires), part)))
+		}
+	}
 	p.UnreadClaims = nil
 	if p.Provisionable() {
 		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
@@ -218,6 +225,18 @@ func VolumeLimits(n *storagev1.CSINode) map[string]int64 {
 		out[name] = int64(*d.Allocatable.Count)
 	}
 	return out
+}
+
+// AddDrivers adds to what the node provides those of the drivers on the CSINode that pods may require.
+func (s Storage) AddDrivers(n *cluster.Node, registered []string) {
+	for _, d := range registered {
+		if d == inTreeEBS {
+			d = driverEBS
+		}
+		if s.OptIn[d] {
+			n.Provides = append(slices.Clip(n.Provides), cluster.RequiredDriver(d))
+		}
+	}
 }
 
 // SlimClaim keeps of a claim what Storage looks at.

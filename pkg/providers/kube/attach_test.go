@@ -23,6 +23,7 @@ import (
 type shelves struct {
 	t      *testing.T
 	taints []corev1.Taint // of the node
+	optIn  *bool          // of the volume's CSI driver; nil where nobody may read it
 
 	mu    sync.Mutex
 	asked []string // kinds that are about volumes, as often as they were listed
@@ -49,13 +50,20 @@ spec: {nodeName: n1, volumes: [{name: d, persistentVolumeClaim: {claimName: data
 		items = []any{storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: "n1"}, Spec: storagev1.CSINodeSpec{
 			Drivers: []storagev1.CSINodeDriver{{Name: "ebs.csi.aws.com", Allocatable: &storagev1.VolumeNodeResources{Count: &most}}}}}}
 	}
-	if slices.Contains([]string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"}, kind) {
+	if slices.Contains([]string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csidrivers", "csinodes"}, kind) {
 		s.mu.Lock()
 		s.asked = append(s.asked, kind)
 		s.mu.Unlock()
 	}
+	if kind == "csidrivers" {
+		if s.optIn == nil {
+			w.WriteHeader(http.StatusForbidden)
+			return
+		}
+		items = []any{storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: "ebs.csi.aws.com"}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: s.optIn}}}
+	}
 	kinds := map[string]string{"nodes": "Node", "pods": "Pod", "persistentvolumeclaims": "PersistentVolumeClaim", "persistentvolumes": "PersistentVolume",
-		"storageclasses": "StorageClass", "csinodes": "CSINode", "namespaces": "Namespace", "daemonsets": "DaemonSet", "poddisruptionbudgets": "PodDisruptionBudget",
+		"storageclasses": "StorageClass", "csinodes": "CSINode", "csidrivers": "CSIDriver", "namespaces": "Namespace", "daemonsets": "DaemonSet", "poddisruptionbudgets": "PodDisruptionBudget",
 		"nodeclaims": "NodeClaim", "nodepools": "NodePool", "ec2nodeclasses": "EC2NodeClass", "nodeoverlays": "NodeOverlay", "capacitybuffers": "CapacityBuffer"}
 	version := strings.TrimPrefix(strings.TrimPrefix(r.URL.Path[:strings.LastIndexByte(r.URL.Path, '/')], "/apis/"), "/api/")
 	w.Header().Set("Content-Type", "application/json")
@@ -73,13 +81,14 @@ func TestVolumesAreReadForWhatMoves(t *testing.T) {
 		taints  []corev1.Taint
 		emptied map[string]bool
 		matter  bool
+		optIn   *bool
 	}{
 		"at rest":              {},
-		"on a node that goes":  {taints: disrupted, matter: true},
+		"on a node that goes":  {taints: disrupted, matter: true, optIn: new(true)},
 		"on a candidate":       {emptied: map[string]bool{"n1": true}, matter: true},
 		"beside the candidate": {emptied: map[string]bool{"n2": true}},
 	} {
-		s := &shelves{t: t, taints: c.taints}
+		s := &shelves{t: t, taints: c.taints, optIn: c.optIn}
 		server := httptest.NewServer(s)
 		t.Cleanup(server.Close)
 		k, err := New(Config{Endpoint: server.URL, Transport: http.DefaultTransport})
@@ -98,10 +107,17 @@ func TestVolumesAreReadForWhatMoves(t *testing.T) {
 			t.Fatal(err)
 		}
 		slices.Sort(s.asked)
-		if diff := cmp.Diff([]string{"csinodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses"}, s.asked); diff != "" {
+		if diff := cmp.Diff([]string{"csidrivers", "csinodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses"}, s.asked); diff != "" {
 			t.Errorf("%s: listed (-want +got):\n%s", name, diff)
 		}
 		p := full.Pods[0]
+		want := []string{"CSI driver ebs.csi.aws.com"}
+		if c.optIn == nil {
+			want = nil
+		}
+		if !slices.Equal(p.Requires, want) || !slices.Equal(full.Nodes[0].Provides, want) {
+			t.Errorf("%s: the pod requires %q, its node provides %q, want %q", name, p.Requires, full.Nodes[0].Provides, want)
+		}
 		if diff := cmp.Diff([][]requirements.Requirement{{requirements.Of("topology.kubernetes.io/zone", "b")}}, p.VolumeZones); diff != "" || p.UnreadClaims != nil ||
 			!slices.Equal(p.Volumes, []cluster.Volume{{Driver: "ebs.csi.aws.com", ID: "ns/data"}}) || full.Nodes[0].VolumeLimits["ebs.csi.aws.com"] != 25 {
 			t.Errorf("%s: volumes %v, limits %v, zones (-want +got):\n%s", name, p.Volumes, full.Nodes[0].VolumeLimits, diff)

@@ -127,6 +127,9 @@ func storageTypes() apiPath {
 func attachmentPath() apiPath {
 	return apiPath{"volumeattachment", "/apis/storage.k8s.io/v1", "volumeattachments", false}
 }
+func csiDrivers() apiPath {
+	return apiPath{"csidriver", "/apis/storage.k8s.io/v1", "csidrivers", false}
+}
 func csiNodes() apiPath       { return apiPath{"csinode", "/apis/storage.k8s.io/v1", "csinodes", false} }
 func daemonSets() apiPath     { return apiPath{"daemonset", "/apis/apps/v1", "daemonsets", false} }
 func deploymentPath() apiPath { return apiPath{"deployment", "/apis/apps/v1", "deployments", false} }

@@ -8,6 +8,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/nodeclass/translate"
@@ -76,16 +77,17 @@ func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 		return s, nil
 	}
 	var known translate.Storage
-	var limits map[string]map[string]int64
+	var said map[string]csiNode
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() (err error) { known, err = c.readStorage(gctx); return err })
-	g.Go(func() (err error) { limits, err = c.volumeLimits(gctx); return err })
+	g.Go(func() (err error) { said, err = c.csiNodes(gctx); return err })
 	if err := g.Wait(); err != nil {
 		return cluster.Snapshot{}, err
 	}
 	s.Pods, s.Nodes = slices.Clone(s.Pods), slices.Clone(s.Nodes)
 	for i := range s.Nodes {
-		s.Nodes[i].VolumeLimits = limits[s.Nodes[i].Name]
+		s.Nodes[i].VolumeLimits = said[s.Nodes[i].Name].limits
+		known.AddDrivers(&s.Nodes[i], said[s.Nodes[i].Name].drivers)
 	}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; len(p.UnreadClaims) > 0 {
@@ -95,29 +97,38 @@ func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 	return s, nil
 }
 
-// volumeLimits are how many volumes the CSI drivers of each node say they can attach to it, by node and driver.
-func (c Volumes) volumeLimits(ctx context.Context) (map[string]map[string]int64, error) {
-	all, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
+// csiNode is what the CSI drivers of a node say: which have registered, and how many volumes each can attach to it.
+type csiNode struct {
+	drivers []string
+	limits  map[string]int64
+}
+
+// csiNodes are those of all nodes, by name.
+func (c Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
+	out := map[string]csiNode{}
+	_, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
 		func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
-		func(l *storagev1.CSINodeList) []cluster.Node {
-			return translatePage(l.Items, func(n *storagev1.CSINode) cluster.Node {
-				return cluster.Node{Name: n.Name,
-					VolumeLimits: translate.VolumeLimits(n)}
-			})
+		func(l *storagev1.CSINodeList) []struct{} {
+			for i := range l.Items {
+				one := csiNode{limits: translate.VolumeLimits(&l.Items[i])}
+				for _, d := range l.Items[i].Spec.Drivers {
+					one.drivers = append(one.drivers, d.Name)
+				}
+				out[l.Items[i].Name] = one
+			}
+			return nil
 		})
-	out := make(map[string]map[string]int64, len(all))
-	for _, n := range all {
-		out[n.Name] = n.VolumeLimits
-	}
 	return out, err
 }
 
-// readStorage reads claims, volumes and storage classes side by side, of which only the parts that matter are kept.
+// readStorage reads claims, volumes, storage classes and CSI drivers side by side, of which only the parts that matter
+// are kept. Whoever may not read drivers takes them for drivers that do not opt in.
 func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	out := translate.Storage{
 		Claims:  map[string]corev1.PersistentVolumeClaim{},
 		Volumes: map[string]corev1.PersistentVolume{},
 		Classes: map[string]storagev1.StorageClass{},
+		OptIn:   map[string]bool{},
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
@@ -148,6 +159,21 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
 		for _, v := range all {
 			out.Classes[v.Name] = v
+		}
+		return err
+	})
+	g.Go(func() error {
+		_, _, err := listAll(gctx, c.connection, listQuery{place: csiDrivers()},
+			func() *storagev1.CSIDriverList { return &storagev1.CSIDriverList{} },
+			func(l *storagev1.CSIDriverList) []struct{} {
+				for _, d := range l.Items {
+					out.OptIn[d.Name] = d.Spec.PreventPodSchedulingIfMissing != nil &&
+						*d.Spec.PreventPodSchedulingIfMissing
+				}
+				return nil
+			})
+		if apierrors.IsForbidden(err) {
+			return nil
 		}
 		return err
 	})

@@ -22,11 +22,13 @@ type Bin struct {
 	Open  requirements.Set // of a new node: the labels that its pods decide, with the values that they left so far
 
 	Taints []cluster.Taint
-	Room   []int64
-	Count  []int // by counter of hostnames: pods it has
-	Anti   []int // by counter of hostnames: pods that keep the group away
-	Ports  []cluster.HostPort
-	Wanted []string // pods a claim was made for
+	// of a host: whether it has what a pod requires
+	provides func(part string) bool
+	Room     []int64
+	Count    []int // by counter of hostnames: pods it has
+	Anti     []int // by counter of hostnames: pods that keep the group away
+	Ports    []cluster.HostPort
+	Wanted   []string // pods a claim was made for
 
 	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among all
 	daemons []int

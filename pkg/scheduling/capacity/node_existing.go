@@ -64,7 +64,8 @@ func (en *ExistingNodes) FindHosts(waiting map[*cluster.Pod]bool) {
 func (en *ExistingNodes) HostBin(h cluster.StateNode, pods []*cluster.Pod) *Bin {
 	b := &Bin{Name: h.Name(), Known: en.labels.labelsOf(h), Exact: h.Registered(),
 		typed: h.Claim != nil && h.Claim.Labels[instancetypes.LabelType] != "", Taints: h.Taints(),
-		Disks: podclass.AttachableOn(en.volumeLimitsOf(h), pods)}
+		provides: func(part string) bool { return en.S.Provides(h, part) },
+		Disks:    podclass.AttachableOn(en.volumeLimitsOf(h), pods)}
 	if h.IsAwaitingPods(en.S.Now) {
 		b.Wanted = slices.DeleteFunc(h.Claim.NominatedPods(), func(name string) bool {
 			return slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Key() == name })

@@ -78,7 +78,8 @@ func (b *Bin) AlternativeFor(a *podclass.Admission) int {
 
 // findAlternative is AlternativeFor for a node that remembers nothing.
 func (b *Bin) findAlternative(a *podclass.Admission) int {
-	if len(cluster.Untolerated(b.Taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) {
+	if len(cluster.Untolerated(b.Taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) ||
+		!b.providesAll(a.Requires) {
 		return -1
 	}
 	for i, alt := range a.Alternatives {
@@ -87,6 +88,20 @@ func (b *Bin) findAlternative(a *podclass.Admission) int {
 		}
 	}
 	return -1
+}
+
+func (b *Bin) providesAll(required []string) bool {
+	return !slices.ContainsFunc(required, func(part string) bool { return !b.provides(part) })
+}
+
+// Lacks lists what new nodes of the pool do not have of what a pod requires.
+func (p *Pool) Lacks(required []string) (out []string) {
+	for _, part := range required {
+		if !p.provides(part) {
+			out = append(out, part)
+		}
+	}
+	return out
 }
 
 // surelyLacks reports whether a host of which no value of the label is known has none, or none that a pod can mean. The
@@ -105,7 +120,7 @@ func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferAnswers {
 		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.ID+1-len(a.ByPool))...)
 	}
 	x := p.refused
-	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 &&
+	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 && len(p.Lacks(a.Requires)) == 0 &&
 		slices.ContainsFunc(a.Alternatives, p.Required.Intersects) {
 		x = &podclass.OfferAnswers{ByOffer: make([]int16, len(p.Offers))}
 	}

@@ -129,7 +129,9 @@ func UsablePools(s *cluster.Snapshot) (pools []*Pool, skipped []plan.Skip) {
 			skipped = append(skipped, plan.Skip{Pool: p.Name, Why: why})
 			continue
 		}
-		pools = append(pools, &Pool{Pool: p, refused: refused})
+		class := classes[p.ClassKey()]
+		pools = append(pools, &Pool{Pool: p, refused: refused,
+			provides: func(part string) bool { return s.NewNodeProvides(class, part) }})
 	}
 	slices.SortFunc(skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
 	return pools, skipped

@@ -20,6 +20,7 @@ type Pool struct {
 	open     []string               // custom keys for which pods may choose the value
 	named    map[string][]string    // for those: the values that any pod names, sorted
 	refused  *podclass.OfferAnswers // of those that may never be here
+	provides func(part string) bool // whether new nodes have what a pod requires
 	Aside    string                 // why nobody looks what it can launch, empty when somebody does
 	Models   []*InstanceType
 	Offers   []*Offering

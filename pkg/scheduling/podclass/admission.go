@@ -14,6 +14,7 @@ type Admission struct {
 	Number       int
 	Alternatives []requirements.Set
 	Tolerations  []cluster.Toleration
+	Requires     []string // what the nodes have to provide beside labels
 	Exclusions   []Exclusion
 	ByPool       []*OfferAnswers // nil until a pool is asked
 	ByModel      [][]int8        // by alternative and model: 0 unknown, 1 yes, -1 no
@@ -93,30 +94,30 @@ func (as *Admissions) ForSnapshot(s cluster.Snapshot) *Admissions {
 
 // AdmissionFor is the admission to nodes that meet one of the alternatives and have no taints but those tolerated.
 func (as *Admissions) AdmissionFor(alternatives []requirements.Set, tolerations []cluster.Toleration) *Admission {
-	return as.admissionBeside(alternatives, tolerations, nil)
+	return as.admissionBeside(Admission{Alternatives: alternatives, Tolerations: tolerations})
 }
 
 // AdmissionOf is the admission of the wish, with what keeps its pod off nodes of DaemonSets.
 func (as *Admissions) AdmissionOf(x Constraints) *Admission {
-	return as.admissionBeside(x.NodeAlternatives(true), x.EffectiveTolerations(), as.exclusions(&x.Pod))
+	return as.admissionBeside(Admission{Alternatives: x.NodeAlternatives(true), Tolerations: x.EffectiveTolerations(),
+		Requires: x.Pod.Requires, Exclusions: as.exclusions(&x.Pod)})
 }
 
-func (as *Admissions) admissionBeside(alternatives []requirements.Set, tolerations []cluster.Toleration,
-	exclusions []Exclusion) *Admission {
-	parts := make([]string, len(alternatives))
-	for i, s := range alternatives {
+// admissionBeside is the one admission that asks the same.
+func (as *Admissions) admissionBeside(asked Admission) *Admission {
+	parts := make([]string, len(asked.Alternatives))
+	for i, s := range asked.Alternatives {
 		parts[i] = s.FullText()
 	}
-	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), tolerations)
-	if len(exclusions) > 0 {
-		id += fmt.Sprintf("|%v", exclusions)
+	id := fmt.Sprintf("%d|%s|%v", len(parts), strings.Join(parts, "|"), asked.Tolerations)
+	if len(asked.Exclusions)+len(asked.Requires) > 0 {
+		id += fmt.Sprintf("|%v%q", asked.Exclusions, asked.Requires)
 	}
 	if a, ok := as.ByID[id]; ok {
 		return a
 	}
-	a := &Admission{ID: id, Number: len(as.ByID), Alternatives: alternatives, Tolerations: tolerations,
-		Exclusions: exclusions,
-		ByModel:    make([][]int8, len(alternatives)), Table: as}
+	a := &asked
+	a.ID, a.Number, a.Table, a.ByModel = id, len(as.ByID), as, make([][]int8, len(asked.Alternatives))
 	as.ByID[id] = a
 	return a
 }
@@ -139,7 +140,8 @@ func (as *Admissions) PinnedAdmission(a *Admission, pins []DomainPin) *Admission
 					alts = append(alts, s)
 				}
 			}
-			next = as.admissionBeside(alts, a.Tolerations, a.Exclusions)
+			next = as.admissionBeside(Admission{Alternatives: alts, Tolerations: a.Tolerations, Requires: a.Requires,
+				Exclusions: a.Exclusions})
 			if next.Wider == nil && next != a {
 				next.Wider, next.Pin = a, p
 			}

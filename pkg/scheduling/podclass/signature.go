@@ -61,6 +61,8 @@ func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 	for _, z := range p.VolumeZones {
 		s.writeRequirements(z)
 	}
+	s.writeNumber(int64(len(p.Requires)))
+	s.writeStrings(p.Requires...)
 	disks := volumesOf(p, s.shared)
 	s.writeNumber(int64(len(disks.Own)), int64(len(disks.Shared)))
 	for i, v := range disks.Own {

@@ -22,6 +22,9 @@ func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string 
 	for _, t := range cluster.Untolerated(p.Taints, v.Admission.Tolerations) {
 		parts = append(parts, "taint "+t.String()+" is not tolerated")
 	}
+	if lacks := p.Lacks(v.Admission.Requires); len(lacks) > 0 {
+		parts = append(parts, "its nodes are without "+strings.Join(lacks, ", ")+e.kubeletOf(p))
+	}
 	if why := conflictingLabels(v, p); why != "" {
 		parts = append(parts, why)
 	}
@@ -32,6 +35,15 @@ func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string 
 		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
 	}
 	return strings.Join(parts, " and ")
+}
+
+// kubeletOf says which version of Kubernetes new nodes of the pool run, empty where nothing tells it.
+func (e Explainer) kubeletOf(p *capacity.Pool) string {
+	class, _ := e.Solution.W.S.ClassOf(p.ClassKey())
+	if class.KubeletMinor == 0 {
+		return ""
+	}
+	return fmt.Sprintf(": the images of EC2NodeClass %s are of Kubernetes 1.%d", p.Class, class.KubeletMinor)
 }
 
 // offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the

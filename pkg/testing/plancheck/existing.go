@@ -138,7 +138,7 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 		}
 	}
 	if n == nil {
-		m.name, m.taints, m.shapes = c.Name, c.Taints, t.onTheWay(c)
+		m.name, m.taints, m.shapes, m.class = c.Name, c.Taints, t.onTheWay(c), c.ClassKey()
 		return m
 	}
 	m.name, m.limits = n.Name, n.VolumeLimits
@@ -150,6 +150,7 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 	}
 	registered := n.Labels[labelRegistered] == "true" || is("Registered")
 	initialized := n.Labels[labelInitialized] == "true" || is("Initialized")
+	m.node, m.served = n, c == nil || initialized && t.Snapshot.Now.Sub(n.ReadySince) >= 2*time.Minute
 	s := machineShape{labels: maps.Clone(n.Labels), room: amountsOf(n.Allocatable), capacity: amountsOf(n.Capacity)}
 	if s.labels == nil {
 		s.labels = map[string]string{}

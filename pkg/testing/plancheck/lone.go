@@ -3,6 +3,7 @@ package plancheck
 import (
 	"maps"
 	"slices"
+	"strings"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -25,6 +26,13 @@ func (t *planCheck) checkMachine(m *machine) {
 			t.addViolation("%s: %s does not tolerate %s", m.name, p.Name, x)
 		}
 	}
+	for _, p := range m.came {
+		for _, part := range p.Requires {
+			if t.lacksPart(m, part) {
+				t.addViolation("%s: it is without %s, which %s requires", m.name, part, p.Name)
+			}
+		}
+	}
 	for _, s := range m.shapes {
 		t.checkRoom(m, s)
 		t.checkPorts(m, s)
@@ -44,6 +52,17 @@ func (t *planCheck) checkMachine(m *machine) {
 			t.checkVolumes(m, s.limits, " as "+s.labels[labelType])
 		}
 	}
+}
+
+// lacksPart reports whether the machine is without the feature or CSI driver. Drivers come soon after their node, and
+// Kubernetes 1.36 was the first whose kubelets declare features; the images of a class may be older.
+func (t *planCheck) lacksPart(m *machine, part string) bool {
+	driver := strings.HasPrefix(part, "CSI driver ")
+	if m.node != nil {
+		return !slices.Contains(m.node.Provides, part) && (m.served || !driver)
+	}
+	class, _ := t.Snapshot.ClassOf(m.class)
+	return !driver && class.KubeletMinor > 0 && class.KubeletMinor < 36
 }
 
 // attachedByNew is how many EBS volumes a new node of the type attaches: what EC2 says, unless nodes of it say less or

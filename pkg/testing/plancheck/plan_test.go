@@ -109,6 +109,8 @@ func TestPlansWithoutFault(t *testing.T) {
 		"lowered as needed": {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=3"}, bestEffort("true", ofTypes(2))},
 		"not lowered":       {[]string{web, "rules best-effort", "pool wide\nrequire type Exists min=2"}, bestEffort("false", ofTypes(2))},
 		"a pod by zone id":  {[]string{"pods byid cpu=10 mem=1\nselect zone-id=use1-b"}, planned(nil, "byid-1@n2")},
+		"has the feature":   {[]string{web + "\nrequires feature F", "node n3 type=l zone=a pool=p ready=300\nprovides feature F"}, planned(nil, "web-1@n3", "web-2@n3")},
+		"a driver comes":    {[]string{web + "\nrequires CSI driver d", "node n3 type=l zone=a pool=p ready=60"}, planned(nil, "web-1@n3", "web-2@n3")},
 		"other addresses":   {[]string{"pods dns n=2 cpu=10 mem=1\nport 53"}, planned(nil, "dns-1@n1", "dns-2@n2")},
 	} {
 		if got := verdict(t, c.script, c.plan); got != "" {
@@ -162,6 +164,9 @@ func TestPlansWithFaults(t *testing.T) {
 			"node n3 type=m zone=a pool=p\nattaches ebs.csi.aws.com 1", "node n4 type=m zone=a pool=p\nattaches ebs.csi.aws.com 1"}, planned([]plan.Launch{launch("a", "web-1", "web-2")}),
 			"launch 0 as m: 2 volumes of ebs.csi.aws.com, at most 1"},
 		"volumes":                 {[]string{web + "\nattach ebs"}, planned(nil, "web-1@n1", "web-2@n1"), "2 volumes of ebs, at most 1"},
+		"feature":                 {[]string{web + "\nrequires feature F"}, planned(nil, "web-1@n1", "web-2@n2"), "n2: it is without feature F, which web-2 requires"},
+		"driver":                  {[]string{web + "\nrequires CSI driver d", "node n3 type=l zone=a pool=p ready=300"}, planned(nil, "web-1@n3", "web-2@n3"), "n3: it is without CSI driver d"},
+		"old images":              {[]string{"class old kubelet=35", "pool older class=old\nlabel tier=web", web + "\nrequires feature F"}, with(both(), func(l *plan.Launch) { l.Pool, l.Class = "older", "old" }), "launch 0: it is without feature F"},
 		"ports":                   {[]string{web + "\nport 80"}, planned(nil, "web-1@n1", "web-2@n1"), "want port TCP/80"},
 		"port of a daemon":        {[]string{web + "\nport 80", "daemon d cpu=1 mem=1\nport 80"}, planned(nil, "web-1@n1", "web-2@n2"), "d and web-1 want port TCP/80"},
 		"spread":                  {[]string{web + "\nspread zone skew=1 app=web"}, planned(nil, "web-1@n1", "web-2@n1"), "cannot come there: 2 pods in a, 0 in the least"},

@@ -178,7 +178,10 @@ func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, 
 		slices.ContainsFunc(rules, func(w labelRequirement) bool { return w.MinValues > 0 }) {
 		return machineShape{}, false
 	}
-	m := &machine{pool: pool.Name, taints: pool.Taints}
+	m := &machine{pool: pool.Name, taints: pool.Taints, class: pool.ClassKey()}
+	if slices.ContainsFunc(p.Requires, func(part string) bool { return t.lacksPart(m, part) }) {
+		return machineShape{}, false
+	}
 	shapes := t.possibleShapes(pool, nil, rules, false)
 	for _, s := range shapes {
 		if reservationOf(s.offer) != "" {

@@ -62,6 +62,9 @@ type machine struct {
 	launch *plan.Launch     // of a new one
 	closed bool             // it is going away and takes nobody
 	own    map[string]bool  // pods that its claim was made for
+	class  string           // that says which kubelet it will have
+	node   *cluster.Node    // nil while there is none
+	served bool             // all that its CSI drivers had to do is done
 
 	there   []*cluster.Pod // stand on it and stay
 	came    []*cluster.Pod // the plan puts them here
@@ -137,6 +140,7 @@ func (t *planCheck) newMachine(i int) *machine {
 	l := &t.plan.Launches[i]
 	m := &machine{name: fmt.Sprintf("launch %d", i), pool: l.Pool, taints: l.Taints, launch: l}
 	pool, ok := t.Snapshot.PoolOf(l.Pool)
+	m.class = pool.ClassKey()
 	if class, found := t.Snapshot.ClassOf(pool.Class); !ok || !pool.Ready || pool.Deleting || pool.Static || !found ||
 		!class.Ready {
 		t.addViolation("%s: pool %s may launch nothing", m.name, l.Pool)

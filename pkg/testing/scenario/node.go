@@ -17,8 +17,8 @@ import (
 // labelEBSZone is the zone label that the EBS CSI driver puts on every node.
 const labelEBSZone = "topology.ebs.csi.aws.com/zone"
 
-// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v" and
-// "attaches DRIVER COUNT". Words: ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance
+// addNode reads "node n1 type=m5.large zone=a capacity=spot pool=default" with lines "taint T", "label k=v",
+// "attaches DRIVER COUNT", "provides feature NAME" and "provides CSI driver NAME". Words: ready=20 and initialized=9 (for so many seconds), reservation=cr-1 (that its instance
 // is in), unmanaged (no claim), nominated=(default/web-1) (the pods its claim was made for), starting (registered, not
 // initialized), unregistered, deleting, interrupted (EC2 takes it back), end=90 (by force, after so many seconds),
 // grace=90 (of the claim), disrupted
@@ -49,8 +49,10 @@ func (w *World) addNode(d directive) error {
 			if err := addVolumeLimit(&n, rest); err != nil {
 				return err
 			}
+		case "provides":
+			n.Provides = append(n.Provides, rest)
 		default:
-			return fmt.Errorf("node %s: %w", n.Name, unknownLine(l, "taint", "label", "attaches"))
+			return fmt.Errorf("node %s: %w", n.Name, unknownLine(l, "taint", "label", "attaches", "provides"))
 		}
 	}
 	if d.has("ready") {

@@ -99,6 +99,8 @@ func podLine(p *cluster.Pod, line string) error {
 		slices.SortFunc(p.Volumes, func(a, b cluster.Volume) int {
 			return cmp.Or(strings.Compare(a.Driver, b.Driver), strings.Compare(a.ID, b.ID))
 		})
+	case "requires":
+		p.Requires = append(p.Requires, rest)
 	case "unmodelled":
 		p.Unmodelled = append(p.Unmodelled, rest)
 	case "port":

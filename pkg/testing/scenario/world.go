@@ -79,8 +79,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 	case "sold-out":
 		w.soldOut(dir)
 	case "class":
-		w.Snapshot.Classes = append(w.Snapshot.Classes,
-			instancetypes.Class{Name: dir.name(), Ready: !dir.has("broken"), Message: dir.str("broken")})
+		w.Snapshot.Classes = append(w.Snapshot.Classes, instancetypes.Class{Name: dir.name(),
+			Ready: !dir.has("broken"), Message: dir.str("broken"), KubeletMinor: dir.num("kubelet", 0)})
 	case "rules":
 		w.Snapshot.Rules.IgnorePreferences = dir.has("ignore-preferences")
 		w.Snapshot.Rules.RelaxMinValues = dir.has("best-effort")

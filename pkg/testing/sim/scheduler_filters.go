@@ -47,6 +47,11 @@ func (k *scheduler) filterOut(p *pod, n *node, used resources.List) string {
 	if bad := cluster.Untolerated(hardTaints(n.Taints), p.allTolerations()); len(bad) > 0 {
 		return "taint " + bad[0].Key
 	}
+	for _, part := range p.Requires {
+		if !slices.Contains(n.Provides, part) {
+			return "lacks " + part
+		}
+	}
 	switch {
 	case !used.Add(p.Need).FitsIn(n.Allocatable):
 		return tooFull

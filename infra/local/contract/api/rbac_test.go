@@ -50,9 +50,9 @@ func rightsOf() map[string]rights {
 		return all
 	}
 	shared := reads("pods@default", "nodes", "namespaces", "persistentvolumes", "persistentvolumeclaims@default",
-		"daemonsets.apps@default", "poddisruptionbudgets.policy@default", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io",
+		"daemonsets.apps@default", "poddisruptionbudgets.policy@default", "storageclasses.storage.k8s.io", "csinodes.storage.k8s.io", "csidrivers.storage.k8s.io",
 		"nodeclaims.karpenter.sh", "nodepools.karpenter.sh", "ec2nodeclasses.karpenter.k8s.aws")
-	shared = join(shared, writes("list", "deviceclasses.resource.k8s.io"), writes("list", "resourceslices.resource.k8s.io"), writes("list", "resourceclaims.resource.k8s.io@default"), writes("list", "resourceclaimtemplates.resource.k8s.io@default"))
+	shared = join(shared, writes("list", "deviceclasses.resource.k8s.io"), writes("list", "resourceslices.resource.k8s.io"), writes("list", "devicetaintrules.resource.k8s.io"), writes("list", "resourceclaims.resource.k8s.io@default"), writes("list", "resourceclaimtemplates.resource.k8s.io@default"))
 	wishes := join(reads("nodeoverlays.karpenter.sh", "capacitybuffers.autoscaling.x-k8s.io@default"),
 		writes("get", "podtemplates@default"), writes("get", "deployments.apps@default"), writes("get", "replicasets.apps@default"),
 		writes("get", "statefulsets.apps@default"))

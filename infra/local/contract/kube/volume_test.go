@@ -49,7 +49,7 @@ func TestVolumesOfANodeAtRest(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if diff := cmp.Diff([]string{"csinodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses"}, storageRequests(r)); diff != "" {
+	if diff := cmp.Diff([]string{"csidrivers", "csinodes", "persistentvolumeclaims", "persistentvolumes", "storageclasses"}, storageRequests(r)); diff != "" {
 		t.Errorf("requests for volumes (-want +got):\n%s", diff)
 	}
 	c.checkVolumeZone(t, s)
@@ -193,7 +193,7 @@ func storageRequests(r *recorder) (out []string) {
 	for _, line := range r.take() {
 		path := strings.Fields(line)[1]
 		kind := path[strings.LastIndexByte(path, '/')+1:]
-		if slices.Contains([]string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csinodes"}, kind) {
+		if slices.Contains([]string{"persistentvolumeclaims", "persistentvolumes", "storageclasses", "csidrivers", "csinodes"}, kind) {
 			out = append(out, kind)
 		}
 	}

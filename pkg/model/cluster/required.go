@@ -1,0 +1,67 @@
+package cluster
+
+import (
+	"slices"
+	"strings"
+	"time"
+
+	"joiner.sh/pkg/model/instancetypes"
+)
+
+const (
+	requiredFeature = "feature "
+	requiredDriver  = "CSI driver "
+)
+
+// RequiredFeature names a feature that a kubelet declares, as pods require it and nodes provide it.
+func RequiredFeature(name string) string { return requiredFeature + name }
+
+// RequiredDriver names a CSI driver of which a node's CSINode has an entry, as pods require it and nodes provide it.
+func RequiredDriver(name string) string { return requiredDriver + name }
+
+// driverRegisters is how long a CSI driver may take to register on a node that is ready. Chosen, not measured.
+const driverRegisters = 2 * time.Minute
+
+// declaredSince is the minor version of Kubernetes 1 from which on kubelets declare a feature without being told to; 0
+// for one that is off unless somebody turns it on.
+func declaredSince(part string) int64 {
+	if part == RequiredFeature("RestartAllContainersOnContainerExits") {
+		return 36
+	}
+	return 0
+}
+
+// Provides reports whether the host has what a pod requires, or will have it once it is in service.
+func (s *Snapshot) Provides(h StateNode, part string) bool {
+	if h.Node == nil {
+		class, _ := s.ClassOf(h.Claim.ClassKey())
+		return s.NewNodeProvides(class, part)
+	}
+	if slices.Contains(h.Node.Provides, part) {
+		return true
+	}
+	if strings.HasPrefix(part, requiredDriver) {
+		return h.Claim != nil && (!h.Initialized() || s.Now.Sub(h.Node.ReadySince) < driverRegisters)
+	}
+	return false
+}
+
+// NewNodeProvides reports whether a new node of the class has what a pod requires. CSI drivers come with their
+// DaemonSets. Its nodes of the same spec and image show which features it has; while there is none, the version of
+// Kubernetes in the names of its images does, and where these tell none, kubelets are as new as the feature.
+func (s *Snapshot) NewNodeProvides(class instancetypes.Class, part string) bool {
+	if strings.HasPrefix(part, requiredDriver) {
+		return true
+	}
+	since, seen := declaredSince(part), false
+	for _, h := range s.StateNodes() {
+		if h.Claim == nil || h.Node == nil || !h.Node.Ready || !h.Claim.IsOfClass(class) {
+			continue
+		}
+		if slices.Contains(h.Node.Provides, part) {
+			return true
+		}
+		seen = true
+	}
+	return since > 0 && !seen && (class.KubeletMinor == 0 || class.KubeletMinor >= since)
+}
