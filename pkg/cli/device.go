@@ -20,6 +20,7 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 			classes = append(classes, usual)
 		}
 	}
+	translate.GroupClasses(classes)
 	claims := translate.NewDeviceClaims(classes, translate.NewClaimedDevices())
 	for i := range v.DeviceTemplates {
 		claims.AddTemplate(&v.DeviceTemplates[i])
@@ -29,6 +30,7 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 			claims.FillPod(&s.Pods[i])
 		}
 	}
+	translate.SettleClaims(s.Pods, classes)
 	for _, name := range translate.UnmetResources(*s) {
 		if c, ok := translate.ServingClass(classes, name); ok {
 			c.Resource = name

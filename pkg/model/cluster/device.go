@@ -3,6 +3,8 @@ package cluster
 import (
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/resources"
 )
 
 // Devices is what is known of dynamic resource allocation (DRA): since Kubernetes 1.36 pods that request an extended
@@ -25,6 +27,24 @@ type DeviceClass struct {
 	CountedBy string `json:"countedBy,omitempty"`
 }
 
+// Whole is the prefix of a resource of which a node has WholeUnits for each DeviceClass that it has devices of: a claim
+// of all of them takes all units, any other pod with devices of the class one, so that the two share no node.
+const (
+	Whole      = "all-devices.joiner.sh/"
+	WholeUnits = 1000 // more than pods fit on a node
+)
+
+// WholeOf is how many units a node with so many devices has: none if no claim may have that many.
+func WholeOf(devices int64) int64 {
+	if devices < 1 || devices > MostDevicesOfClaim {
+		return 0
+	}
+	return WholeUnits
+}
+
+// MostDevicesOfClaim is how many devices Kubernetes allocates to one ResourceClaim at most.
+const MostDevicesOfClaim = 32
+
 // Server is the DeviceClass that serves the extended resource, if one does.
 func (d Devices) Server(name string) (DeviceClass, bool) {
 	i := slices.IndexFunc(d.Classes, func(c DeviceClass) bool { return c.Resource == name })
@@ -32,6 +52,17 @@ func (d Devices) Server(name string) (DeviceClass, bool) {
 		return DeviceClass{}, false
 	}
 	return d.Classes[i], true
+}
+
+// DriversOf are the DRA drivers that serve what is requested, sorted, each once.
+func (d Devices) DriversOf(requests resources.List) (out []string) {
+	for _, c := range d.Classes {
+		if c.Driver != "" && requests.Get(c.Resource) > 0 {
+			out = append(out, c.Driver)
+		}
+	}
+	slices.Sort(out)
+	return slices.Compact(out)
 }
 
 // MayServe reports whether a DRA driver serves the resource, or nobody has looked whether one does. Resources of

@@ -2,6 +2,7 @@ package overlays
 
 import (
 	"slices"
+	"strings"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
@@ -20,7 +21,11 @@ func withDevices(d cluster.Devices, types func(class string) []instancetypes.Typ
 		for i := range out {
 			t := &out[i]
 			for _, c := range d.Classes {
-				if n := t.Capacity.Get(c.CountedBy); n > 0 && t.Capacity.Get(c.Resource) == 0 {
+				n := t.Capacity.Get(c.CountedBy)
+				if strings.HasPrefix(c.Resource, cluster.Whole) {
+					n = cluster.WholeOf(n)
+				}
+				if n > 0 && t.Capacity.Get(c.Resource) == 0 {
 					t.Capacity, t.Allocatable = t.Capacity.With(c.Resource, n), t.Allocatable.With(c.Resource, n)
 				}
 			}

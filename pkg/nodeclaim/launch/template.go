@@ -41,7 +41,9 @@ func groupOf(in Input, t *instancetypes.Type, o instancetypes.Offering) (templat
 	if r := o.Reservation; r != nil {
 		g.reservation = instancetypes.Reservation{ID: r.ID, Kind: r.Kind, Interruptible: r.Interruptible}
 	}
-	if in.Claim.Requests.Get(instancetypes.ResourceEFA) > 0 && len(in.Class.Spec.NetworkInterfaces) == 0 {
+	drivers := strings.Split(in.Claim.Annotations[v1.AnnotationRequestedDRADrivers], ",")
+	efa := in.Claim.Requests.Get(instancetypes.ResourceEFA) > 0 || slices.Contains(drivers, awsv1.DriverDRANET)
+	if efa && len(in.Class.Spec.NetworkInterfaces) == 0 {
 		devices = t.EFADevices
 		g.efas = fmt.Sprint(devices)
 	}

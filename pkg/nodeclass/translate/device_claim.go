@@ -1,9 +1,12 @@
 package translate
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
+	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -45,24 +48,35 @@ func addDeviceTemplates(out *cluster.Pod, s corev1.PodSpec) {
 	slices.Sort(out.DeviceTemplates)
 }
 
-// deviceAsk is how many devices of each DeviceClass one ResourceClaim asks for.
+// deviceAsk is what one ResourceClaim asks for.
 type deviceAsk struct {
-	byClass map[string]int64
-	refused string // why they cannot be counted; empty where they are
+	byClass map[string]int64 // how many devices of each DeviceClass
+	whole   []string         // DeviceClasses of which it asks for all devices of a node
+	refused string           // why they cannot be counted; empty where they are
 }
 
 // newDeviceAsk counts the devices that a claim asks for. It can where each request names one class and a number, and
-// any devices of the class will do.
+// any devices of the class will do, or all of a node.
 func newDeviceAsk(in resourcev1.ResourceClaimSpec) deviceAsk {
 	out := deviceAsk{byClass: map[string]int64{}}
 	if len(in.Devices.Constraints) > 0 {
 		return deviceAsk{refused: "it has constraints between devices"}
 	}
+	var total int64
 	for _, r := range in.Devices.Requests {
 		if why := uncountable(r); why != "" {
 			return deviceAsk{refused: fmt.Sprintf("request %s %s", r.Name, why)}
 		}
-		out.byClass[r.Exactly.DeviceClassName] += max(1, r.Exactly.Count)
+		if r.Exactly.AllocationMode == resourcev1.DeviceAllocationModeAll {
+			out.whole = append(out.whole, r.Exactly.DeviceClassName)
+			continue
+		}
+		n := max(1, r.Exactly.Count)
+		if total += n; n > cluster.MostDevicesOfClaim || total > cluster.MostDevicesOfClaim {
+			return deviceAsk{refused: fmt.Sprintf("request %s makes it more than %d devices, which no claim may have",
+				r.Name, cluster.MostDevicesOfClaim)}
+		}
+		out.byClass[r.Exactly.DeviceClassName] += n
 	}
 	return out
 }
@@ -74,8 +88,9 @@ func uncountable(r resourcev1.DeviceRequest) string {
 	switch {
 	case e == nil:
 		return "is firstAvailable"
-	case e.AllocationMode != "" && e.AllocationMode != resourcev1.DeviceAllocationModeExactCount:
-		return fmt.Sprintf("has the allocation mode %s, not ExactCount", e.AllocationMode)
+	case e.AllocationMode != "" && e.AllocationMode != resourcev1.DeviceAllocationModeExactCount &&
+		e.AllocationMode != resourcev1.DeviceAllocationModeAll:
+		return fmt.Sprintf("has the allocation mode %.80s, neither ExactCount nor All", e.AllocationMode)
 	case len(e.Selectors) > 0:
 		return "has selectors of its own"
 	case e.AdminAccess != nil && *e.AdminAccess:
@@ -163,13 +178,18 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 	devices, problems := map[string]int64{}, []string(nil)
 	for i, ask := range asks {
 		why := ask.refused
-		for _, class := range slices.Sorted(maps.Keys(ask.byClass)) {
-			devices[class] += ask.byClass[class]
+		for _, class := range slices.Concat(slices.Sorted(maps.Keys(ask.byClass)), ask.whole) {
 			if c, ok := d.classes[class]; !ok {
 				why = fmt.Sprintf("DeviceClass %s does not exist", class)
 			} else if c.Unread != "" {
 				why = fmt.Sprintf("the devices of DeviceClass %s cannot be counted: %s", class, c.Unread)
 			}
+			if n := ask.byClass[class]; n > 0 {
+				devices[deviceResource(d.classes[class].inGroup())] += n
+			}
+		}
+		for _, class := range ask.whole {
+			devices[cluster.Whole+d.classes[class].inGroup()] += cluster.WholeUnits
 		}
 		if why != "" {
 			problems = append(problems, fmt.Sprintf("ResourceClaimTemplate %s: %s", names[i], why))
@@ -202,13 +222,65 @@ func (d DeviceClaims) asksOf(p *cluster.Pod, names []string) []deviceAsk {
 	return asks
 }
 
-// withDevices adds devices by class to what is needed; nothing stays nothing.
+// withDevices adds devices by resource to what is needed; nothing stays nothing.
 func withDevices(need resources.List, devices map[string]int64) resources.List {
 	if need.IsZero() {
 		return need
 	}
-	for class, n := range devices {
-		need = need.With(deviceResource(class), need.Get(deviceResource(class))+n)
+	for name, n := range devices {
+		need = need.With(name, need.Get(name)+n)
 	}
 	return need
+}
+
+// SettleClaims looks at pods together, once FillPod is done with each. Claims of a class are refused if it selects some
+// of the devices of another one that was claimed before: which of them a pod gets is the scheduler's choice. Where one
+// pod claims all devices of a class, others that claim some are kept off its node.
+func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
+	since := map[string]time.Time{} // the oldest pod that asks, by resource
+	for i := range pods {
+		for _, e := range pods[i].Need.Extended {
+			if at, known := since[e.Name]; isClaimed(e.Name) && (!known || pods[i].Created.Before(at)) {
+				since[e.Name] = pods[i].Created
+			}
+		}
+	}
+	claimed := slices.DeleteFunc(slices.Clone(classes), func(c DeviceClass) bool {
+		_, some := since[deviceResource(c.Name)]
+		_, all := since[cluster.Whole+c.Name]
+		return !some && !all
+	})
+	first := func(c DeviceClass) time.Time {
+		some, ok := since[deviceResource(c.Name)]
+		if all, too := since[cluster.Whole+c.Name]; too && (!ok || all.Before(some)) {
+			return all
+		}
+		return some
+	}
+	slices.SortFunc(claimed, func(a, b DeviceClass) int {
+		return cmp.Or(first(a).Compare(first(b)), strings.Compare(a.Name, b.Name))
+	})
+	overlaps := map[string]string{} // by class: the one that was claimed before
+	for i, c := range claimed {
+		for _, before := range claimed[:i] {
+			if overlaps[c.Name] == "" && overlaps[before.Name] == "" && c.inGroup() != before.inGroup() &&
+				!c.selector.apartFrom(before.selector) {
+				overlaps[c.Name] = before.Name
+			}
+		}
+	}
+	for i := range pods {
+		p := &pods[i]
+		for _, c := range claimed {
+			some, all := p.Need.Get(deviceResource(c.Name)) > 0, p.Need.Get(cluster.Whole+c.Name) > 0
+			if before := overlaps[c.Name]; before != "" && (some || all) {
+				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("DeviceClass %s selects some of the devices "+
+					"of DeviceClass %s, which pods claimed before: such devices cannot be counted", c.Name, before))
+			}
+			if _, whole := since[cluster.Whole+c.Name]; some && whole {
+				one := map[string]int64{cluster.Whole + c.Name: 1}
+				p.Need, p.NeedAnew = withDevices(p.Need, one), withDevices(p.NeedAnew, one)
+			}
+		}
+	}
 }

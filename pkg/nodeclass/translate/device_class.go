@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 	"strings"
@@ -18,7 +19,11 @@ type DeviceClass struct {
 	Version  string
 	Created  time.Time
 	selector deviceSelector
+	group    string // the oldest class that selects the same devices, which may be itself: see GroupClasses
 }
+
+// inGroup is the class that stands for those that select the same devices.
+func (c DeviceClass) inGroup() string { return cmp.Or(c.group, c.Name) }
 
 // UnmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
 // a pod on the one where it is, and a pod without a node on any. Those that are named after a DeviceClass no kubelet
@@ -41,7 +46,7 @@ func UnmetResources(s cluster.Snapshot) []string {
 		}
 	}
 	for name := range waitedFor {
-		if strings.HasPrefix(name, resourcev1.ResourceDeviceClassPrefix) ||
+		if isClaimed(name) ||
 			slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable.Get(name) == 0 }) {
 			unmet[name] = true
 		}
@@ -87,8 +92,8 @@ func NewDeviceClass(in *resourcev1.DeviceClass) DeviceClass {
 }
 
 // countedBy is the extended resource of which an instance type has as many as its nodes have devices that are selected;
-// empty where nobody knows. NVIDIA's driver publishes a device of type gpu for each GPU, and that of AWS one for each
-// Neuron device.
+// empty where nobody knows. NVIDIA's driver publishes a device of type gpu for each GPU, that of AWS one for each Neuron
+// device, and DRANET one for each EFA interface.
 func (s deviceSelector) countedBy() string {
 	switch {
 	case s.driver == nvidiaDriver && !slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool {
@@ -97,8 +102,16 @@ func (s deviceSelector) countedBy() string {
 		return awsv1.ResourceNVIDIAGPU
 	case s.driver == neuronDriver && len(s.attributes) == 0:
 		return awsv1.ResourceNeuron
+	case s.sameAs(efaSelector()):
+		return awsv1.ResourceEFA
 	}
 	return ""
+}
+
+// efaSelector selects the EFA interfaces among the devices of DRANET, as the chart of AWS does.
+func efaSelector() deviceSelector {
+	return deviceSelector{awsv1.DriverDRANET, []deviceAttribute{{awsv1.DriverDRANET, "pciDevice",
+		"Elastic Fabric Adapter (EFA)"}}}
 }
 
 // The drivers whose devices EC2 counts.
@@ -107,9 +120,35 @@ const (
 	neuronDriver = "neuron.aws.com"
 )
 
+// isClaimed reports whether the resource stands for devices that pods claim by their class.
+func isClaimed(name string) bool {
+	return strings.HasPrefix(name, resourcev1.ResourceDeviceClassPrefix) || strings.HasPrefix(name, cluster.Whole)
+}
+
+// GroupClasses finds the classes that select the same devices: what is claimed of them counts as claimed of the oldest.
+func GroupClasses(all []DeviceClass) {
+	byAge := make([]*DeviceClass, len(all))
+	for i := range all {
+		byAge[i] = &all[i]
+	}
+	slices.SortFunc(byAge, func(a, b *DeviceClass) int {
+		return cmp.Or(a.Created.Compare(b.Created), strings.Compare(a.Name, b.Name))
+	})
+	for i, c := range byAge {
+		c.group = c.Name
+		for _, older := range byAge[:i] {
+			if c.Unread == "" && older.Unread == "" && c.selector.sameAs(older.selector) {
+				c.group = older.group
+				break
+			}
+		}
+	}
+}
+
 // UsualDeviceClasses are the DeviceClasses that the charts of known drivers install, sorted by name.
 func UsualDeviceClasses() []DeviceClass {
 	out := []DeviceClass{
+		{selector: efaSelector()},
 		{selector: deviceSelector{nvidiaDriver, []deviceAttribute{{nvidiaDriver, "type", "gpu"}}}},
 		{selector: deviceSelector{driver: neuronDriver}},
 	}
@@ -117,6 +156,7 @@ func UsualDeviceClasses() []DeviceClass {
 		c := &out[i]
 		c.Name, c.Driver, c.CountedBy = c.selector.driver, c.selector.driver, c.selector.countedBy()
 	}
+	out[0].Name = "efa.networking.k8s.aws"
 	return out
 }
 
@@ -124,6 +164,9 @@ func UsualDeviceClasses() []DeviceClass {
 // those that name it, the first by name among equals.
 func ServingClass(all []DeviceClass, name string) (best DeviceClass, found bool) {
 	own, implicit := strings.CutPrefix(name, resourcev1.ResourceDeviceClassPrefix)
+	if !implicit {
+		own, implicit = strings.CutPrefix(name, cluster.Whole)
+	}
 	for _, c := range all {
 		switch {
 		case implicit && c.Name == own:

@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"maps"
 	"slices"
+	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
 	"joiner.sh/pkg/model/cluster"
 )
@@ -25,16 +27,18 @@ type DeviceSlice struct {
 	generation, of int64 // of the pool: its generation, and how many slices it has
 	node           string
 	size           int                 // devices
-	selected       map[string][]string // devices that can be allocated, by DeviceClass
+	selected       map[string][]string // devices, by DeviceClass
+	tainted        map[string]bool     // devices that are not allocated any more
 	counters       map[string][]string // sets of counters that a device takes from, by device; most take from none
 }
 
 // NewDeviceSlice translates a slice. Devices that no single node has are left out: that they are near a node does not
 // make them its own.
-func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceSlice {
+func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules []DeviceTaintRule) DeviceSlice {
 	out := DeviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
 		of:   in.Spec.Pool.ResourceSliceCount,
-		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{}}
+		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{},
+		tainted: map[string]bool{}}
 	if in.Spec.NodeName != nil {
 		out.node = *in.Spec.NodeName
 	}
@@ -43,8 +47,13 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceS
 		for _, k := range d.ConsumesCounters {
 			out.counters[d.Name] = append(out.counters[d.Name], k.CounterSet)
 		}
-		if out.node == "" || repelsPods(d) {
+		if out.node == "" {
 			continue
+		}
+		if slices.ContainsFunc(d.Taints, repelsPods) || slices.ContainsFunc(rules, func(r DeviceTaintRule) bool {
+			return r.taints(out.pool, d.Name)
+		}) {
+			out.tainted[d.Name] = true
 		}
 		for _, k := range classes {
 			if k.selector.selectsDevice(in.Spec.Driver, d) && !slices.Contains(out.selected[k.Name], d.Name) {
@@ -55,12 +64,25 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass) DeviceS
 	return out
 }
 
-// repelsPods reports whether a taint keeps the device from being allocated: what is asked for as an extended resource
+// repelsPods reports whether a taint keeps its device from being allocated: what is asked for as an extended resource
 // tolerates none.
-func repelsPods(d *resourcev1.Device) bool {
-	return slices.ContainsFunc(d.Taints, func(t resourcev1.DeviceTaint) bool {
-		return t.Effect != resourcev1.DeviceTaintEffectNone
-	})
+func repelsPods(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.DeviceTaintEffectNone }
+
+// DeviceTaintRule says of which devices somebody wants none to be allocated; what it does not name may be any.
+type DeviceTaintRule struct{ driver, pool, device *string }
+
+// NewDeviceTaintRule translates a rule. Those that select no device, or only inform, taint nothing: ok is false.
+func NewDeviceTaintRule(in *resourcev1beta2.DeviceTaintRule) (rule DeviceTaintRule, ok bool) {
+	s := in.Spec.DeviceSelector
+	if s == nil || !repelsPods(resourcev1.DeviceTaint{Effect: resourcev1.DeviceTaintEffect(in.Spec.Taint.Effect)}) {
+		return DeviceTaintRule{}, false
+	}
+	return DeviceTaintRule{s.Driver, s.Pool, s.Device}, true
+}
+
+func (r DeviceTaintRule) taints(pool devicePool, device string) bool {
+	return (r.driver == nil || *r.driver == pool.driver) && (r.pool == nil || *r.pool == pool.name) &&
+		(r.device == nil || *r.device == device)
 }
 
 // newestSlices are those of the newest generation of each pool; older ones do not count.
@@ -72,15 +94,19 @@ func newestSlices(all []DeviceSlice) []DeviceSlice {
 	return slices.DeleteFunc(slices.Clone(all), func(s DeviceSlice) bool { return s.generation < newest[s.pool] })
 }
 
-// deviceCount is how many devices of a DeviceClass a node has, and how many of them were not allocated through that
-// class.
-type deviceCount struct{ all, others int64 }
+// deviceCount is how many devices of a DeviceClass a node has that are allocated or may be, how many of them were not
+// allocated through that class, and how many more are tainted.
+type deviceCount struct{ all, others, tainted int64 }
 
 // DeviceCounts are counts by node and DeviceClass.
 type DeviceCounts map[string]map[string]deviceCount
 
-// CountDevices counts the devices of complete pools.
-func CountDevices(published []DeviceSlice, taken map[DeviceID]string) DeviceCounts {
+// CountDevices counts the devices of complete pools. What is taken through a class is taken through those of its group.
+func CountDevices(published []DeviceSlice, taken map[DeviceID]string, classes []DeviceClass) DeviceCounts {
+	group := map[string]string{"": ""}
+	for _, c := range classes {
+		group[c.Name] = c.inGroup()
+	}
 	pools := map[devicePool][]DeviceSlice{}
 	for _, s := range newestSlices(published) {
 		pools[s.pool] = append(pools[s.pool], s)
@@ -88,7 +114,7 @@ func CountDevices(published []DeviceSlice, taken map[DeviceID]string) DeviceCoun
 	out := DeviceCounts{}
 	for pool, parts := range pools {
 		if int64(len(parts)) == parts[0].of { // else the driver has not published the rest yet
-			out.addPool(pool, parts, taken)
+			out.addPool(pool, parts, taken, group)
 		}
 	}
 	return out
@@ -96,8 +122,12 @@ func CountDevices(published []DeviceSlice, taken map[DeviceID]string) DeviceCoun
 
 // addPool counts the devices of a pool. Of devices that take from the same counters, as partitions of one GPU do, one
 // is counted.
-func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string) {
-	type device struct{ class, name, node string }
+func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string,
+	group map[string]string) {
+	type device struct {
+		class, name, node string
+		tainted           bool
+	}
 	var all []device
 	// counters by device; by counters, through which class somebody took from them
 	sets, drained := map[string][]string{}, map[string][]string{}
@@ -105,7 +135,7 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		maps.Copy(sets, s.counters)
 		for class, names := range s.selected {
 			for _, name := range names {
-				all = append(all, device{class, name, s.node})
+				all = append(all, device{class, name, s.node, s.tainted[name]})
 			}
 		}
 	}
@@ -124,16 +154,22 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		if slices.ContainsFunc(sets[d.name], func(set string) bool { return counted[[2]string{d.class, set}] }) {
 			continue
 		}
-		through, gone := taken[DeviceID{pool, d.name}]
-		gone = gone && through != d.class
-		for _, set := range sets[d.name] {
-			counted[[2]string{d.class, set}] = true
-			gone = gone || slices.ContainsFunc(drained[set], func(by string) bool { return by != d.class })
-		}
 		if k[d.node] == nil {
 			k[d.node] = map[string]deviceCount{}
 		}
 		n := k[d.node][d.class]
+		through, gone := taken[DeviceID{pool, d.name}]
+		if d.tainted && !gone {
+			n.tainted++
+			k[d.node][d.class] = n
+			continue
+		}
+		byOthers := func(through string) bool { return through == "" || group[through] != group[d.class] }
+		gone = gone && byOthers(through)
+		for _, set := range sets[d.name] {
+			counted[[2]string{d.class, set}] = true
+			gone = gone || slices.ContainsFunc(drained[set], byOthers)
+		}
 		n.all++
 		if gone {
 			n.others++
@@ -159,8 +195,16 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 			}
 			left := has.all - has.others
 			for _, other := range classes {
-				if other.Name == c.Name && other.Resource != c.Resource {
+				units := other.Name == c.Name && isClaimed(other.Resource) && isClaimed(c.Resource)
+				if other.inGroup() == c.inGroup() && other.Resource != c.Resource && !units {
 					left -= asked[n.Name][other.Resource]
+				}
+			}
+			if strings.HasPrefix(c.Resource, cluster.Whole) {
+				intact := left == has.all && has.tainted == 0
+				has.all, left = cluster.WholeOf(has.all), 0
+				if intact {
+					left = has.all
 				}
 			}
 			n.Capacity, n.Allocatable = n.Capacity.With(c.Resource, has.all),

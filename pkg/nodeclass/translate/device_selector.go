@@ -34,6 +34,23 @@ func (s deviceSelector) selectsDevice(driver string, d *resourcev1.Device) bool 
 	})
 }
 
+// sameAs reports whether both select the same devices.
+func (s deviceSelector) sameAs(o deviceSelector) bool {
+	within := func(a, b []deviceAttribute) bool {
+		return !slices.ContainsFunc(a, func(x deviceAttribute) bool { return !slices.Contains(b, x) })
+	}
+	return s.driver == o.driver && within(s.attributes, o.attributes) && within(o.attributes, s.attributes)
+}
+
+// apartFrom reports whether no device is selected by both.
+func (s deviceSelector) apartFrom(o deviceSelector) bool {
+	return s.driver != o.driver || slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool {
+		return slices.ContainsFunc(o.attributes, func(b deviceAttribute) bool {
+			return a.domain == b.domain && a.name == b.name && a.value != b.value
+		})
+	})
+}
+
 // attributeOf is the value of an attribute, nil if there is none. A name without a domain is in that of the driver.
 func attributeOf(driver string, d *resourcev1.Device, domain, name string) any {
 	has, ok := d.Attributes[resourcev1.QualifiedName(domain+"/"+name)]

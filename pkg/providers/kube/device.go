@@ -10,6 +10,7 @@ import (
 
 	"golang.org/x/sync/errgroup"
 	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"joiner.sh/pkg/model/cluster"
@@ -34,6 +35,11 @@ func resourceClaims() apiPath {
 
 func resourceClaimTemplates() apiPath {
 	return apiPath{"resourceclaimtemplate", "/apis/resource.k8s.io/v1", "resourceclaimtemplates", false}
+}
+
+// deviceTaintRules are served as v1, whose fields are those of v1beta2.
+func deviceTaintRules() apiPath {
+	return apiPath{"devicetaintrule", "/apis/resource.k8s.io/v1", "devicetaintrules", false}
 }
 
 // deviceCache is what was read last of the devices of some classes, and of ResourceClaims.
@@ -66,6 +72,7 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	all, err := c.deviceClasses(ctx)
 	if err == nil && claims {
 		err = c.fillPods(ctx, s.Pods, all)
+		translate.SettleClaims(s.Pods, all)
 		wanted = translate.UnmetResources(*s)
 	}
 	if apierrors.IsForbidden(err) {
@@ -85,7 +92,7 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 			serving, out.Classes = append(serving, class), append(out.Classes, class.DeviceClass)
 		}
 	}
-	counts, err := c.countDevices(ctx, serving)
+	counts, err := c.countDevices(ctx, serving, all)
 	if apierrors.IsForbidden(err) {
 		return nil
 	}
@@ -108,11 +115,13 @@ func (c Devices) deviceClasses(ctx context.Context) ([]translate.DeviceClass, er
 		return nil, nil
 	}
 	slices.SortFunc(out, func(a, b translate.DeviceClass) int { return strings.Compare(a.Name, b.Name) })
+	translate.GroupClasses(out)
 	return out, err
 }
 
-// countDevices counts the devices of those classes that can be read.
-func (c Devices) countDevices(ctx context.Context, classes []translate.DeviceClass) (translate.DeviceCounts, error) {
+// countDevices counts the devices of those classes that can be read, of all that there are.
+func (c Devices) countDevices(ctx context.Context, classes, all []translate.DeviceClass) (translate.DeviceCounts,
+	error) {
 	var of strings.Builder
 	var drivers []string
 	classes = slices.DeleteFunc(slices.Clone(classes), func(k translate.DeviceClass) bool { return k.Unread != "" })
@@ -129,9 +138,13 @@ func (c Devices) countDevices(ctx context.Context, classes []translate.DeviceCla
 		return c.cache.counts, nil
 	}
 	slices.Sort(drivers)
+	rules, err := c.taintRules(ctx)
+	if err != nil {
+		return nil, err
+	}
 	var published []translate.DeviceSlice
 	for _, driver := range slices.Compact(drivers) {
-		some, err := c.resourceSlices(ctx, resourcev1.ResourceSliceSelectorDriver+"="+driver, classes)
+		some, err := c.resourceSlices(ctx, resourcev1.ResourceSliceSelectorDriver+"="+driver, classes, rules)
 		if err != nil {
 			return nil, err
 		}
@@ -144,22 +157,39 @@ func (c Devices) countDevices(ctx context.Context, classes []translate.DeviceCla
 			return nil, err
 		}
 	}
-	counts := translate.CountDevices(published, claimed.Taken)
+	counts := translate.CountDevices(published, claimed.Taken, all)
 	c.cache.of, c.cache.at, c.cache.counts = of.String(), c.now(), counts
 	return counts, nil
 }
 
 // resourceSlices lists ResourceSlices with the devices of the classes.
-func (c Devices) resourceSlices(ctx context.Context, fields string,
-	classes []translate.DeviceClass) ([]translate.DeviceSlice, error) {
+func (c Devices) resourceSlices(ctx context.Context, fields string, classes []translate.DeviceClass,
+	rules []translate.DeviceTaintRule) ([]translate.DeviceSlice, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: resourceSlices(), fields: fields},
 		func() *resourcev1.ResourceSliceList { return &resourcev1.ResourceSliceList{} },
 		func(l *resourcev1.ResourceSliceList) []translate.DeviceSlice {
 			return translatePage(l.Items, func(in *resourcev1.ResourceSlice) translate.DeviceSlice {
-				return translate.NewDeviceSlice(in,
-					classes)
+				return translate.NewDeviceSlice(in, classes, rules)
 			})
 		})
+	return out, err
+}
+
+// taintRules lists the DeviceTaintRules. Before Kubernetes 1.37 there are none, and whoever may not read them has none.
+func (c Devices) taintRules(ctx context.Context) ([]translate.DeviceTaintRule, error) {
+	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceTaintRules()},
+		func() *resourcev1beta2.DeviceTaintRuleList { return &resourcev1beta2.DeviceTaintRuleList{} },
+		func(l *resourcev1beta2.DeviceTaintRuleList) (out []translate.DeviceTaintRule) {
+			for i := range l.Items {
+				if rule, ok := translate.NewDeviceTaintRule(&l.Items[i]); ok {
+					out = append(out, rule)
+				}
+			}
+			return out
+		})
+	if isNotFound(err) || apierrors.IsForbidden(err) {
+		return nil, nil
+	}
 	return out, err
 }
 
@@ -242,7 +272,7 @@ func (c Devices) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []c
 	if err != nil {
 		return nil, nil, err
 	}
-	published, err := c.resourceSlices(ctx, "", nil)
+	published, err := c.resourceSlices(ctx, "", nil, nil)
 	if isNotFound(err) {
 		return nil, nil, nil
 	}

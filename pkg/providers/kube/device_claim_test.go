@@ -79,3 +79,62 @@ func TestTemplatesOfOneNamespaceCannotBeRead(t *testing.T) {
 		t.Errorf("the pod of the healthy namespace needs %d devices, that of the other one has the templates %q", n, s.Pods[1].DeviceTemplates)
 	}
 }
+
+// A DeviceTaintRule takes the devices that it selects away, where it forbids that they are allocated.
+func TestRulesTaintDevices(t *testing.T) {
+	gpus := deviceOf("a", "gpu", "") + "," + deviceOf("b", "gpu", "")
+	for rule, want := range map[string]map[string][2]int64{
+		`{deviceSelector: {driver: gpu.nvidia.com, pool: n1, device: a}, taint: {key: ill, effect: NoSchedule}}`: {"n1": {1, 1}, "n2": {2, 2}},
+		`{deviceSelector: {device: a}, taint: {key: ill, effect: NoExecute}}`:                                    {"n1": {1, 1}, "n2": {1, 1}},
+		`{deviceSelector: {driver: gpu.nvidia.com}, taint: {key: ill, effect: NoExecute}}`:                       {},
+		`{deviceSelector: {driver: other}, taint: {key: ill, effect: NoExecute}}`:                                {"n1": {2, 2}, "n2": {2, 2}},
+		`{deviceSelector: {device: a}, taint: {key: dull, effect: None}}`:                                        {"n1": {2, 2}, "n2": {2, 2}},
+		`{taint: {key: ill, effect: NoExecute}}`:                                                                 {"n1": {2, 2}, "n2": {2, 2}},
+	} {
+		_, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": sliceOf("n1", gpus) + "," + sliceOf("n2", gpus), "resourceclaims": "",
+			"devicetaintrules": "{metadata: {name: r}, spec: " + rule + "}"}, http.StatusNotFound)
+		s := lacking("n1", "n2")
+		if err := client.addDevices(t.Context(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if d := cmp.Diff(want, offered(s, gpu)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", rule, d)
+		}
+	}
+}
+
+// Two classes that select the same devices count as one: the older one. A claim of all devices of a node takes what
+// others claim of any of them.
+func TestClassesOfTheSameDevices(t *testing.T) {
+	const first, second = `{metadata: {name: a-new, creationTimestamp: "2026-02-01T00:00:00Z"}, `, `{metadata: {name: b-old, creationTimestamp: "2026-01-01T00:00:00Z"}, `
+	spec := `spec: {selectors: [{cel: {expression: "device.driver == 'gpu.nvidia.com' && device.attributes['gpu.nvidia.com'].type == 'gpu'"}}]}}`
+	template := func(name, ask string) string {
+		return `{metadata: {name: ` + name + `, namespace: default}, spec: {spec: {devices: {requests: [{name: r, exactly: {` + ask + `}}]}}}}`
+	}
+	gpus := deviceOf("a", "gpu", "") + "," + deviceOf("b", "gpu", "")
+	taken := `{metadata: {name: x, namespace: default, annotations: {resource.kubernetes.io/pod-claim-name: g}, ownerReferences: [{kind: Pod, apiVersion: v1, name: up, uid: u-up, controller: true}]},
+	  spec: {devices: {requests: [{name: r, exactly: {deviceClassName: a-new}}]}}, status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: n1, device: a}]}}}}`
+	_, client := serveDRA(t, map[string]string{"deviceclasses": first + spec + "," + second + spec, "resourceslices": sliceOf("n1", gpus) + "," + sliceOf("n2", gpus+","+deviceOf("t", "gpu", ", taints: [{key: ill, effect: NoSchedule}]")), "resourceclaims": taken,
+		"resourceclaimtemplates": template("new", "deviceClassName: a-new") + "," + template("old", "deviceClassName: b-old") + "," + template("all", "deviceClassName: a-new, allocationMode: All")}, http.StatusNotFound)
+	s := lacking("n1", "n2")
+	s.Pods = nil
+	for _, p := range [][2]string{{"up", "new"}, {"w-old", "old"}, {"w-all", "all"}} {
+		s.Pods = append(s.Pods, cluster.Pod{Namespace: "default", Name: p[0], UID: "u-" + p[0], Unscheduled: p[0] != "up", Need: resources.List{Pods: 1}, DeviceTemplates: []string{p[1]}})
+	}
+	s.Pods[0].NodeName = "n1"
+	if err := client.addDevices(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	const some, all = "deviceclass.resource.kubernetes.io/b-old", "all-devices.joiner.sh/b-old"
+	for i, want := range []string{"pods=1 all-devices.joiner.sh/b-old=1 deviceclass.resource.kubernetes.io/b-old=1", "pods=1 all-devices.joiner.sh/b-old=1 deviceclass.resource.kubernetes.io/b-old=1", "pods=1 all-devices.joiner.sh/b-old=1000"} {
+		if got := s.Pods[i].Need.String(); got != want {
+			t.Errorf("pod %s needs %s, want %s", s.Pods[i].Name, got, want)
+		}
+	}
+	if d := cmp.Diff(map[string][2]int64{"n1": {2, 2}, "n2": {2, 2}}, offered(s, some)); d != "" {
+		t.Errorf("%s (-want +got):\n%s", some, d)
+	}
+	if d := cmp.Diff(map[string][2]int64{"n1": {1000, 1000}, "n2": {1000, 0}}, offered(s, all)); d != "" {
+		t.Errorf("%s: n2 has a tainted device (-want +got):\n%s", all, d)
+	}
+}

@@ -55,7 +55,7 @@ func (s *draServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		return
 	}
-	kind := map[string]string{"deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate"}[path.Base(plural)]
+	kind := map[string]string{"deviceclasses": "DeviceClass", "resourceslices": "ResourceSlice", "resourceclaims": "ResourceClaim", "resourceclaimtemplates": "ResourceClaimTemplate", "devicetaintrules": "DeviceTaintRule"}[path.Base(plural)]
 	body, err := yaml.YAMLToJSON([]byte("{apiVersion: resource.k8s.io/v1, kind: " + kind + "List, items: [" + items + "]}"))
 	if err != nil {
 		s.t.Error(err)
@@ -139,6 +139,8 @@ func TestDevicesCountAsExtendedResources(t *testing.T) {
 		{"a claim that has nothing yet", sliceOf("n1", gpus), `{metadata: {name: x}}`, map[string][2]int64{"n1": {2, 2}}},
 		{"a tainted device", sliceOf("n1", deviceOf("a", "gpu", ", taints: [{key: ill, effect: NoExecute}]")+","+deviceOf("b", "gpu", ", taints: [{key: dull, effect: None}]")), "",
 			map[string][2]int64{"n1": {1, 1}}},
+		{"a tainted device that the pod has", sliceOf("n1", deviceOf("a", "gpu", ", taints: [{key: ill, effect: NoSchedule}]")+","+deviceOf("b", "gpu", "")), claimed("a", extended("gpu.nvidia.com")),
+			map[string][2]int64{"n1": {2, 2}}},
 		{"partitions of one device", sliceOf("n1", deviceOf("a", "gpu", shared("one"))+","+deviceOf("b", "gpu", shared("one"))+","+deviceOf("c", "gpu", shared("two"))), "",
 			map[string][2]int64{"n1": {2, 2}}},
 		{"a device of which a partition is taken", sliceOf("n1", deviceOf("a", "gpu", shared("one"))+","+deviceOf("p", "mig", shared("one"))), claimed("p", ""), map[string][2]int64{"n1": {1, 0}}},
@@ -244,7 +246,7 @@ func TestWhatIsReadOfDevices(t *testing.T) {
 		s.Pods, s.Claims = nil, []cluster.Claim{{Name: "c", ProviderID: id, Requests: resources.List{CPU: 1}.With(gpu, 1)}}
 		return s
 	}
-	all := []string{"deviceclasses", "resourceslices spec.driver=gpu.nvidia.com", "resourceclaims"}
+	all := []string{"deviceclasses", "devicetaintrules", "resourceslices spec.driver=gpu.nvidia.com", "resourceclaims"}
 	for _, c := range []struct {
 		what    string
 		s       cluster.Snapshot
@@ -286,8 +288,8 @@ func TestDevicesAreReadAnewInTime(t *testing.T) {
 		class string
 		want  int
 	}{
-		{0, theClass, 3}, {4 * time.Second, theClass, 1}, {time.Second, theClass, 3}, {time.Second, strings.Replace(theClass, `"1"`, `"2"`, 1), 2},
-		{-time.Minute, strings.Replace(theClass, `"1"`, `"2"`, 1), 3},
+		{0, theClass, 4}, {4 * time.Second, theClass, 1}, {time.Second, theClass, 4}, {time.Second, strings.Replace(theClass, `"1"`, `"2"`, 1), 3},
+		{-time.Minute, strings.Replace(theClass, `"1"`, `"2"`, 1), 4},
 	} {
 		server.asked, server.now, server.lists["deviceclasses"] = nil, server.now.Add(c.after), c.class
 		s := lacking("n1")

@@ -38,7 +38,7 @@ func (pw *PlanWriter) PlanLaunches() []plan.Launch {
 	}
 	out := make([]plan.Launch, len(list))
 	for i, x := range list {
-		out[i] = x.asLaunch()
+		out[i] = x.asLaunch(pw.Solution.W.S.Devices)
 	}
 	slices.SortStableFunc(out, func(x, y plan.Launch) int {
 		return cmp.Or(strings.Compare(x.Pool, y.Pool), podclass.CompareNatural(x.Pods[0], y.Pods[0]),
@@ -143,7 +143,7 @@ func (x *plannedNode) lowerMinValues() {
 }
 
 // asLaunch is the opening as a node to make.
-func (x plannedNode) asLaunch() plan.Launch {
+func (x plannedNode) asLaunch(devices cluster.Devices) plan.Launch {
 	b, opts, set := x.bin, x.opts, x.set
 	p := b.Offer.InstanceType.Pool
 	l := plan.Launch{
@@ -183,6 +183,9 @@ func (x plannedNode) asLaunch() plan.Launch {
 	slices.SortFunc(l.Pods, podclass.CompareNatural)
 	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(x.low) > 0)
 	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
+	if drivers := devices.DriversOf(l.Requests); len(drivers) > 0 {
+		l.Annotations[api.AnnotationRequestedDRADrivers] = strings.Join(drivers, ",")
+	}
 	l.Requirements = set
 	return l
 }

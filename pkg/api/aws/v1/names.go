@@ -109,6 +109,8 @@ const (
 	ResourcePodENI      = "vpc.amazonaws.com/pod-eni"
 	ResourcePrivateIPv4 = "vpc.amazonaws.com/PrivateIPv4Address"
 	ResourceEFA         = "vpc.amazonaws.com/efa"
+	// DriverDRANET is the DRA driver that publishes EFA interfaces.
+	DriverDRANET        = "dra.net"
 	ResourceNVIDIAGPU   = "nvidia.com/gpu"
 	ResourceAMDGPU      = "amd.com/gpu"
 	ResourceHabanaGaudi = "habana.ai/gaudi"
