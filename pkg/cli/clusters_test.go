@@ -114,6 +114,7 @@ func TestForeignObjectsAreShown(t *testing.T) {
 		{[]string{"explain", "pod", "web-1", "-n", "shop"}, []string{"shop/web-1"}},
 		{[]string{"explain", "pod", "gated", "-n", "shop"}, []string{"gate"}},
 		{[]string{"explain", "pod", "other-scheduler", "-n", "shop"}, []string{"no node is made for it", "its schedulerName is volcano: that scheduler decides"}},
+		{[]string{"explain", "pod", "on-fargate", "-n", "shop"}, []string{"no node is made for it: AWS Fargate runs it"}},
 		{[]string{"explain", "pod", "mirror", "-n", "kube-system"}, []string{"gke-a"}},
 		{[]string{"explain", "pod", "on-a-node-that-is-gone", "-n", "shop"}, []string{"was-here"}},
 		{[]string{"explain", "pod", "evicted", "-n", "shop"}, []string{"it has ended (Failed, Evicted), on node ip-10-0-1-2"}},

@@ -3,17 +3,27 @@ package cli
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
+	"net/url"
 	"slices"
 	"strings"
 
 	"github.com/jedib0t/go-pretty/v6/text"
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 
+	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/explain"
 	"joiner.sh/pkg/cli/status"
 	"joiner.sh/pkg/disruption"
+	"joiner.sh/pkg/install/crdcheck"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/providers/store"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/whatif"
@@ -65,9 +75,9 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	if len(args) != 2 {
 		return &inputError{errors.New("say what is to be explained: pod, node or nodepool, and its name")}
 	}
-	ask, err := f.questionKind(args[0], args[1])
-	if err != nil {
-		return &inputError{err}
+	kind, name := kindAsked(args[0]), args[1]
+	if kind == "" {
+		return &inputError{fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", args[0])}
 	}
 	l, err := f.connectCluster()
 	if err != nil {
@@ -90,15 +100,22 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	if err != nil {
 		return err
 	}
-	if isPod(args[0]) {
-		source.Asked = places.podState(f.podKey(args[1]))
+	ask := explain.ExplainPool
+	switch kind {
+	case "pod":
+		if !strings.Contains(name, "/") {
+			name = f.namespace + "/" + name
+		}
+		source.Asked, ask = places.podState(name), explain.ExplainPod
+	case "node":
+		ask = explain.ExplainNode
 	}
 	source.Search = whatif.Limits{Work: cmp.Or(f.work, -1), Accept: places.accept}
 	var a explain.Answer
 	err = sc.withProgress("asking what becomes of nodes and pods", func() (err error) {
 		sells := binpack.ResolveOfferings(source.Snapshot)
 		source.View = status.ViewOf(source.Snapshot, source.Memory, sells)
-		a, err = ask(source, sells)
+		a, err = ask(source, name, sells)
 		return err
 	})
 	if missing, ok := errors.AsType[*explain.NotFoundError](err); ok {
@@ -116,76 +133,174 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	return sc.showAnswer(f.output, a, func() error { return showAnswer(sc, a) })
 }
 
-// questionKind is what kind of thing is asked about.
-func (f explainFlags) questionKind(kind, name string) (func(explain.Source, binpack.Offerings) (explain.Answer, error),
-	error) {
-	if isPod(kind) {
-		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
-			return explain.ExplainPod(s, f.podKey(name), m)
-		}, nil
-	}
-	switch strings.ToLower(kind) {
+// kindAsked is what the word for a kind means, empty for what cannot be explained.
+func kindAsked(word string) string {
+	switch strings.ToLower(word) {
+	case "pod", "pods", "po":
+		return "pod"
 	case "node", "nodes", "no", "nodeclaim", "nodeclaims":
-		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
-			return explain.ExplainNode(s, name, m)
-		}, nil
+		return "node"
 	case "nodepool", "nodepools", "pool":
-		return func(s explain.Source, m binpack.Offerings) (explain.Answer, error) {
-			return explain.ExplainPool(s, name, m)
-		}, nil
+		return "nodepool"
 	}
-	return nil, fmt.Errorf("%q cannot be explained; pod, node, nodeclaim and nodepool can", kind)
-}
-
-func isPod(kind string) bool {
-	return slices.Contains([]string{"pod", "pods", "po"}, strings.ToLower(kind))
-}
-
-// podKey is the namespace and name of the pod.
-func (f explainFlags) podKey(name string) string {
-	if strings.Contains(name, "/") {
-		return name
-	}
-	return f.namespace + "/" + name
+	return ""
 }
 
 func showAnswer(sc terminalOutput, a explain.Answer) error {
-	var b strings.Builder
-	b.WriteString(sc.paintText(a.Subject, text.Bold) + ": " + a.Verdict + "\n")
-	for _, why := range a.Why {
-		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(why, width), "\n", "\n    ") + "\n")
-	}
-	for _, line := range whatIfLines(a.WhatIf) {
-		b.WriteString(strings.ReplaceAll(text.WrapSoft(line, width), "\n", "\n    ") + "\n")
-	}
+	out := sc.paintText(a.Subject, text.Bold) + ": " + a.Verdict + "\n" + wrapText(a.Why...) + whatIfText(a.WhatIf)
 	if len(a.Past) > 0 {
-		b.WriteString("decided before:\n")
+		out += "decided before:\n" + wrapText(a.Past...)
 	}
-	for _, p := range a.Past {
-		b.WriteString("  " + strings.ReplaceAll(text.WrapSoft(p, width), "\n", "\n    ") + "\n")
-	}
-	return sc.writeText(b.String())
+	return sc.writeText(out)
 }
 
-// whatIfLines say what would change the answer. What is to be copied is not wrapped.
-func whatIfLines(a *whatif.Answer) (out []string) {
+// wrapText is sentences of the answer, each in as many lines as it needs.
+func wrapText(all ...string) (out string) {
+	for _, s := range all {
+		out += "  " + strings.ReplaceAll(text.WrapSoft(s, width), "\n", "\n    ") + "\n"
+	}
+	return out
+}
+
+// whatIfText says what would change the answer. What is to be copied is not wrapped.
+func whatIfText(a *whatif.Answer) (out string) {
 	if a == nil {
-		return nil
+		return ""
 	}
 	for _, c := range a.Changes {
-		out = append(out, "  would help: "+c.String())
+		out += wrapText("would help: " + c.String())
 		for _, e := range c.Edits {
-			out = append(out, "    "+e.Place)
+			out += "    " + e.Place + "\n"
 		}
 	}
 	if len(a.Changes) == 0 {
-		out = append(out, fmt.Sprintf("  no change of one or two places would help (%d questions)", a.Questions))
+		out = wrapText(fmt.Sprintf("no change of one or two places would help (%d questions)", a.Questions))
 	}
 	if a.Unasked > 0 {
-		out = append(out, fmt.Sprintf("  not asked for lack of work: %d; see --search-work", a.Unasked))
+		out += wrapText(fmt.Sprintf("not asked for lack of work: %d; see --search-work", a.Unasked))
 	}
 	for _, e := range a.Tried {
-		out = append(out, "  does not help: "+e.String())
+		out += wrapText("does not help: " + e.String())
 	}
 	return out
+}
+
+// editPlaces tells where edits are made.
+type editPlaces struct {
+	get   func(path string) *unstructured.Unstructured // nil where there is none, or nobody may read it
+	judge *crdcheck.Judge
+}
+
+// newEditPlaces reads each object once.
+func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
+	judge, err := crdcheck.NewJudge()
+	read := map[string]*unstructured.Unstructured{}
+	return editPlaces{judge: judge, get: func(path string) *unstructured.Unstructured {
+		if _, known := read[path]; !known {
+			o, found, err := l.kube.Objects.Get(ctx, path)
+			if read[path] = o; !found || err != nil {
+				read[path] = nil
+			}
+		}
+		return read[path]
+	}}, err
+}
+
+// podState reads the pod namespace/name; the zero value where nobody can tell.
+func (s editPlaces) podState(key string) explain.PodState {
+	var p corev1.Pod
+	namespace, name, _ := strings.Cut(key, "/")
+	if o := s.get(podPath(namespace, name)); o != nil {
+		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) // as far as it goes
+	}
+	return explain.PodState{Scheduler: p.Spec.SchedulerName, Fargate: translate.OnFargate(&p),
+		Phase: string(p.Status.Phase), Cause: p.Status.Reason, NodeName: p.Spec.NodeName}
+}
+
+func podPath(namespace, name string) string {
+	return "/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods/" + url.PathEscape(name)
+}
+
+// podMakers are the paths of what makes pods, by kind.
+func podMakers() map[string]string {
+	return map[string]string{"ReplicaSet": "/apis/apps/v1/namespaces/%s/replicasets/%s",
+		"Deployment":  "/apis/apps/v1/namespaces/%s/deployments/%s",
+		"StatefulSet": "/apis/apps/v1/namespaces/%s/statefulsets/%s",
+		"Job":         "/apis/batch/v1/namespaces/%s/jobs/%s",
+		"CronJob":     "/apis/batch/v1/namespaces/%s/cronjobs/%s"}
+}
+
+// mostOwners bounds how far the owners of a pod are followed, which may go in a circle.
+const mostOwners = 5
+
+// makerOf is the kind and the name of what makes the pod in the end, as far as it can be read, and the path of its pod
+// template.
+func (s editPlaces) makerOf(namespace, pod string) (kind, name string, template []string) {
+	kind, name = "Pod", pod
+	o := s.get(podPath(namespace, pod))
+	for range mostOwners {
+		if o == nil || metav1.GetControllerOfNoCopy(o) == nil {
+			break
+		}
+		kind, name = metav1.GetControllerOfNoCopy(o).Kind, metav1.GetControllerOfNoCopy(o).Name
+		at, known := podMakers()[kind]
+		if !known {
+			break // nobody knows where it has its template
+		}
+		if template = []string{"spec", "template"}; kind == "CronJob" {
+			template = []string{"spec", "jobTemplate", "spec", "template"}
+		}
+		o = s.get(fmt.Sprintf(at, namespace, name))
+	}
+	return kind, name, template
+}
+
+// accept reports whether the API server takes the NodePool, by its CRD.
+func (s editPlaces) accept(p cluster.Pool) bool {
+	var o karpv1.NodePool
+	o.APIVersion, o.Kind = karpv1.GroupVersion().String(), "NodePool"
+	o.Name, o.Spec.Template.Labels = p.Name, p.Labels
+	o.Spec.Template.Spec.Requirements = translate.ClaimRequirements(p.Requirements)
+	o.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass",
+		Name: p.Class}
+	body, err := json.Marshal(o)
+	if err != nil {
+		return false
+	}
+	v, _, err := s.judge.Judge(o.APIVersion, o.Kind, body)
+	return err == nil && len(v.Refused) == 0
+}
+
+// addPlaces says of each edit how it is made.
+func (s editPlaces) addPlaces(all []whatif.Change) {
+	for i := range all {
+		for j := range all[i].Edits {
+			all[i].Edits[j].Place = s.placeOf(all[i].Edits[j])
+		}
+	}
+}
+
+// placeOf is the command that makes the edit, or the object and the path where one line of a command cannot, or the API
+// server takes no change.
+func (s editPlaces) placeOf(e whatif.Edit) string {
+	kind, name, template := e.Kind, e.Name, []string(nil)
+	switch e.Kind {
+	case whatif.KindSetting:
+		return fmt.Sprintf("cdk.json: context.%s = %s", e.Name, e.To)
+	case whatif.KindEC2:
+		return "AWS account: " + e.Name
+	case "Pod":
+		kind, name, template = s.makerOf(e.Namespace, e.Name)
+	}
+	fixed := kind == "Job" || kind == "Pod" && !strings.HasPrefix(e.Field, "metadata.annotations")
+	patch, ok := e.MergePatch(template...)
+	if _, known := podMakers()[kind]; !ok || fixed || e.Kind == "Pod" && kind != "Pod" && !known {
+		where := strings.Join(append(slices.Clone(template), e.Field), ".")
+		return "manifest of " + whatif.Edit{Kind: kind, Namespace: e.Namespace, Name: name}.Object() + ": " + where
+	}
+	place := "kubectl patch " + strings.ToLower(kind) + " " + name
+	if e.Namespace != "" {
+		place += " -n " + e.Namespace
+	}
+	return place + " --type=merge -p '" + strings.ReplaceAll(patch, "'", `'\''`) + "'"
 }

@@ -20,6 +20,9 @@ var storedYAML = map[string]string{
 	"/api/v1/namespaces/default/pods/job-1":             `{metadata: {name: job-1, namespace: default, ownerReferences: [{kind: Job, name: j, controller: true}]}}`,
 	"/apis/batch/v1/namespaces/default/jobs/j":          `{metadata: {name: j, namespace: default}}`,
 	"/api/v1/namespaces/default/pods/own-1":             `{metadata: {name: own-1, namespace: default, ownerReferences: [{kind: Runner, name: r, controller: true}]}}`,
+	"/api/v1/namespaces/default/pods/circle-1":          `{metadata: {name: circle-1, namespace: default, ownerReferences: [{kind: Job, name: a, controller: true}]}}`,
+	"/apis/batch/v1/namespaces/default/jobs/a":          `{metadata: {name: a, namespace: default, ownerReferences: [{kind: CronJob, name: b, controller: true}]}}`,
+	"/apis/batch/v1/namespaces/default/cronjobs/b":      `{metadata: {name: b, namespace: default, ownerReferences: [{kind: Job, name: a, controller: true}]}}`,
 }
 
 func editPlacesOf(t *testing.T) editPlaces {
@@ -28,16 +31,16 @@ func editPlacesOf(t *testing.T) editPlaces {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return editPlaces{judge: judge, get: func(path string) (*unstructured.Unstructured, bool) {
+	return editPlaces{judge: judge, get: func(path string) *unstructured.Unstructured {
 		text, found := storedYAML[path]
 		if !found {
-			return nil, false
+			return nil
 		}
 		o := &unstructured.Unstructured{}
 		if err := yaml.Unmarshal([]byte(text), &o.Object); err != nil {
 			t.Fatal(err)
 		}
-		return o, true
+		return o
 	}}
 }
 
@@ -66,6 +69,8 @@ func TestEditsHaveTheirPlace(t *testing.T) {
 			"manifest of Job default/j: spec.template.spec.nodeSelector.team"}, "kubectl patch job"},
 		{"a kind of its own", "own", []string{"pool p\nlabel team=a", "pods own n=1 cpu=500 mem=512\nselect team=b"}, []string{
 			"manifest of Runner default/r: spec.nodeSelector.team"}, "kubectl patch runner"},
+		{"owners in a circle", "circle", []string{"pool p\nlabel team=a", "pods circle n=1 cpu=500 mem=512\nselect team=b"}, []string{
+			"manifest of Job default/a: spec.template.spec.nodeSelector.team"}, "manifest of Pod"},
 		{"a label that no NodePool may have", "x", []string{"pool p", "pods x n=1 cpu=500 mem=512\nselect karpenter.sh/initialized=never"}, nil, "NodePool"},
 	} {
 		w := scenario.Scripted(t, append([]string{"type m.l cpu=2000 mem=8192 milliusd=96", "type m.xl cpu=4000 mem=16384 milliusd=192"}, c.lines...)...)

@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"runtime/debug"
 	"slices"
+	"strings"
 
 	"github.com/spf13/cobra"
 
@@ -17,6 +18,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/whatif"
 	"joiner.sh/pkg/workload"
 )
 
@@ -264,4 +266,31 @@ func ReadCatalog(path string) (instancetypes.Catalog, error) {
 		return c, fmt.Errorf("%s: %w", path, err)
 	}
 	return c, nil
+}
+
+// Bounds of what a plan says would help.
+const (
+	mostAskedGroups = 5
+	mostWouldHelp   = 3
+)
+
+// addWhatIf adds what would give pods of the first groups a place. A change of a pod is one of its whole group.
+func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key string) string) {
+	sells := binpack.ResolveOfferings(s)
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		s.Pods[i].Controller = group(s.Pods[i].Key())
+	}
+	left := whatif.DefaultWork
+	for i := range all[:min(len(all), mostAskedGroups)] {
+		u := &all[i]
+		if u.Pod == "" || left <= 0 {
+			continue
+		}
+		a := whatif.ForPod(s, sells, u.Pod, whatif.Limits{Work: left})
+		left -= a.Work
+		for _, c := range a.Changes[:min(len(a.Changes), mostWouldHelp)] {
+			u.WouldHelp = append(u.WouldHelp, strings.ReplaceAll(c.String(), "Pod "+u.Pod, "the pods of "+u.Group))
+		}
+	}
 }

@@ -41,6 +41,7 @@ type Source struct {
 // PodState is what the API server says of one pod that no snapshot has: passes do not read pods that have ended.
 type PodState struct {
 	Scheduler    string // spec.schedulerName
+	Fargate      bool   // AWS Fargate runs it
 	Phase, Cause string // status.phase and status.reason
 	NodeName     string
 }
@@ -101,7 +102,7 @@ func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 	if w := whatif.ForPod(s.Snapshot, sells, key, s.Search); w.Questions > 0 {
 		a.WhatIf = &w
 	}
-	if known.Scheduler != "" && known.Scheduler != defaultScheduler {
+	if known.Scheduler != "" && known.Scheduler != defaultScheduler && !known.Fargate {
 		a.Why = append(a.Why, "its schedulerName is "+known.Scheduler+
 			": that scheduler decides where it goes, and Joiner reads what it says in the condition PodScheduled")
 	}
@@ -119,10 +120,7 @@ const defaultScheduler = "default-scheduler"
 
 // ending says of a pod that has ended how, and where.
 func (p PodState) ending() string {
-	how := p.Phase
-	if p.Cause != "" {
-		how += ", " + p.Cause
-	}
+	how := strings.TrimSuffix(p.Phase+", "+p.Cause, ", ")
 	if p.NodeName == "" {
 		return "it has ended (" + how + "), without a node"
 	}
@@ -133,6 +131,8 @@ func (s Source) notProvisionable(p cluster.Pod) string {
 	switch {
 	case p.Terminating():
 		return "it is being deleted"
+	case s.Asked.Fargate:
+		return "AWS Fargate runs it, which makes a node for it alone; its events say why it waits"
 	case p.Owner == cluster.OwnerDaemonSet:
 		return "it is of a DaemonSet, which follows nodes"
 	case p.Owner == cluster.OwnerNode:

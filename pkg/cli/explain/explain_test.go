@@ -166,6 +166,11 @@ func TestAPodOfAnotherScheduler(t *testing.T) {
 			}
 		}
 	}
+	s.Asked = explain.PodState{Scheduler: "fargate-scheduler", Fargate: true}
+	const fargate = "pod shop/gated: no node is made for it: AWS Fargate runs it"
+	if got := said(explain.ExplainPod(s, "shop/gated", sells)); !strings.HasPrefix(got, fargate) || strings.Contains(got, says) {
+		t.Errorf("want %q in\n%s", fargate, got)
+	}
 }
 
 func TestAPoolThatSleeps(t *testing.T) {

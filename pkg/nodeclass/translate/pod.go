@@ -78,7 +78,7 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 	for _, c := range p.Status.Conditions {
 		switch c.Type {
 		case corev1.PodScheduled:
-			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !onFargate(p)
+			out.Unscheduled = c.Reason == corev1.PodReasonUnschedulable && !OnFargate(p)
 			if out.Unscheduled {
 				out.Unschedulable = c.Message
 			}
@@ -114,7 +114,7 @@ func isUntried(p *corev1.Pod) bool {
 	said := slices.ContainsFunc(p.Status.Conditions, func(c corev1.PodCondition) bool {
 		return c.Type == corev1.PodScheduled
 	})
-	return !said && p.Spec.NodeName == "" && p.Spec.SchedulerName == corev1.DefaultSchedulerName && !onFargate(p)
+	return !said && p.Spec.NodeName == "" && p.Spec.SchedulerName == corev1.DefaultSchedulerName && !OnFargate(p)
 }
 
 // sinceTrue is when the condition became True, the zero time where it is not.
@@ -125,8 +125,8 @@ func sinceTrue(c corev1.PodCondition) time.Time {
 	return c.LastTransitionTime.UTC()
 }
 
-// onFargate reports whether AWS Fargate runs the pod, which makes a node for it alone.
-func onFargate(p *corev1.Pod) bool {
+// OnFargate reports whether AWS Fargate runs the pod, which makes a node for it alone.
+func OnFargate(p *corev1.Pod) bool {
 	_, profile := p.Labels["eks.amazonaws.com/fargate-profile"]
 	return profile || p.Spec.SchedulerName == "fargate-scheduler"
 }
