@@ -4,7 +4,9 @@ import (
 	"slices"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/provisioning/staticcapacity"
+	"joiner.sh/pkg/scheduling/binpack"
 )
 
 // pass is one pass: what it has taken so far, and what it asks.
@@ -212,6 +214,28 @@ func (ps *pass) findReportedAgain(m *Memory) (Command, bool) {
 		}
 		if c, ok := ps.decideAgain(old, false); ok {
 			ps.keepReported(old, c)
+			return c, true
+		}
+	}
+	return Command{}, false
+}
+
+// AskAbout decides about one node as a pass does that looks at no other, and has as much work as it takes. It returns
+// the command that the node would go by, and whether there is one. d is kept from one question to the next; nil keeps
+// nothing.
+func AskAbout(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache, claim string) (Command, bool) {
+	var p Plan
+	m.Overruns = Overruns{}
+	st := newState(s, m, sells, d)
+	if st.byClaim[claim] == nil {
+		return Command{}, false
+	}
+	pr := newProgress(st, m)
+	pr.advanceCommands(&p)
+	ps := newPass(st, pr.failures, pr.ongoing)
+	ps.candidates.filterCandidates()
+	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
+		if c, ok := ps.decideAgain(Proposal{Reason: r, Claims: []string{claim}}, true); ok && len(c.Claims) > 0 {
 			return c, true
 		}
 	}

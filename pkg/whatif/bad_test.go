@@ -41,7 +41,7 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 			got = append(got, ForPod(w.Snapshot, w.Market, c.about, most), ForPod(w.Snapshot, w.Market, "default/x-1", Limits{Work: -1}))
 		}
 		if c.about == "" {
-			got = append(got, ForNode(w.Snapshot, disruption.Memory{}, w.Market, "c-n", most))
+			got = append(got, ForNode(w.Snapshot, disruption.Memory{}, w.Market, "claim-n", most))
 		}
 		for _, a := range got {
 			if a.Questions > 0 || len(a.Changes) > 0 || a.Unasked > 0 {

@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"encoding/json"
 	"fmt"
 	"maps"
 	"slices"
@@ -35,10 +36,10 @@ type Edit struct {
 // target is an object that is edited.
 type target struct{ kind, namespace, name string }
 
-// edit is an edit without make. A merge patch sets the value to, or what it is as: nil where none does.
-func (o target) edit(at path, from, to string, as ...any) Edit {
+// edit is an edit of the object. A merge patch sets the value to, or what it is as: nil where none does.
+func (o target) edit(at path, from, to string, change func(s *cluster.Snapshot), as ...any) Edit {
 	e := Edit{Kind: o.kind, Namespace: o.namespace, Name: o.name, Field: at.String(), From: from, To: to, at: at,
-		value: to}
+		value: to, make: change}
 	switch {
 	case len(as) > 0 && as[0] == nil:
 		e.at = nil
@@ -52,10 +53,7 @@ func (o target) edit(at path, from, to string, as ...any) Edit {
 
 // Object names what is edited, as kubectl would.
 func (e Edit) Object() string {
-	if e.Namespace != "" {
-		return fmt.Sprintf("%s %s/%s", e.Kind, e.Namespace, e.Name)
-	}
-	return e.Kind + " " + e.Name
+	return e.Kind + " " + strings.TrimPrefix(e.Namespace+"/"+e.Name, "/")
 }
 
 // String says the edit in a sentence without a full stop.
@@ -130,13 +128,6 @@ func (c Change) Apply(s cluster.Snapshot) cluster.Snapshot {
 // without is the list without its element i.
 func without[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
 
-// with is the list with another element i.
-func with[T any](list []T, i int, v T) []T {
-	list = slices.Clone(list)
-	list[i] = v
-	return list
-}
-
 // withKey is the map with another value for the key, or without it where that is empty.
 func withKey(m map[string]string, key, value string) map[string]string {
 	out := map[string]string{}
@@ -145,4 +136,30 @@ func withKey(m map[string]string, key, value string) map[string]string {
 		delete(out, key)
 	}
 	return out
+}
+
+// path leads to a field of an object: keys, and [0] or [key=value] for an element of a list.
+type path []string
+
+// pathOf is the path that goes on from the base, which is joined by dots.
+func pathOf(base string, rest ...string) path { return append(strings.Split(base, "."), rest...) }
+
+// elementAt is the part of a path for an element of a list.
+func elementAt(i int) string { return fmt.Sprintf("[%d]", i) }
+
+// String joins the path by dots.
+func (p path) String() string { return strings.ReplaceAll(strings.Join(p, "."), ".[", "[") }
+
+// MergePatch is the edit as a JSON merge patch, where one can say it without what else is in a list. Pods are at the
+// path of the object's pod template, which is empty for a pod.
+func (e Edit) MergePatch(template ...string) (patch string, ok bool) {
+	if e.at == nil || strings.Contains(e.Field, "[") {
+		return "", false
+	}
+	v := e.value
+	for _, key := range slices.Backward(slices.Concat(template, e.at)) {
+		v = map[string]any{key: v}
+	}
+	body, err := json.Marshal(v)
+	return string(body), err == nil
 }

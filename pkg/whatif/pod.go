@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
@@ -39,8 +40,7 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 	}
 	group, quick := waitingAlike(s, i), s
 	quick.Rules.PackingIterations = cluster.NoIterations
-	q := newQuestion(s, most, w.answer)
-	q.rivals = true
+	q := newQuestion(s, most, func(family) bool { return true }, w.answer)
 	if _, placed := w.answer(quick); !placed { // else only a pass that searches gives the place to others
 		q.in, q.sure = []cluster.Snapshot{quick}, q.in
 	}
@@ -58,13 +58,8 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 
 // podFamilies are all edits that could give the pods a node.
 func podFamilies(s cluster.Snapshot, group pods) []family {
-	all := group.families(s)
-	for i, p := range s.Pools {
-		if !p.Deleting && !p.Static {
-			all = append(all, pool{p, i}.families(group.Pod)...)
-		}
-	}
-	return slices.Concat(all, settingFamilies(s.Rules), refusalFamilies(s), classFamilies(s))
+	return slices.Concat(group.families(s), poolFamilies(s, group.Pod), settingFamilies(s.Rules), refusalFamilies(s),
+		classFamilies(s))
 }
 
 // waitingAlike are the pods that wait and that the same object makes as pod i.
@@ -109,11 +104,8 @@ func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placin
 
 // plan is what a pass would do. Where an edit lets EC2 sell more, what is sold is found anew.
 func (w *placing) plan(s cluster.Snapshot) plan.Plan {
-	anew := len(s.SoldOut) != len(w.s.SoldOut)
-	for i, c := range s.Classes {
-		anew = anew || len(c.ZoneIDs) != len(w.s.Classes[i].ZoneIDs)
-	}
-	if anew {
+	if len(s.SoldOut) != len(w.s.SoldOut) || !slices.EqualFunc(s.Classes, w.s.Classes,
+		func(a, b instancetypes.Class) bool { return len(a.ZoneIDs) == len(b.ZoneIDs) }) {
 		return ceiling.LimitPlan(s, binpack.Pods(s))
 	}
 	return ceiling.LimitPlan(s, w.stock.PlanEdited(s))
@@ -122,27 +114,20 @@ func (w *placing) plan(s cluster.Snapshot) plan.Plan {
 // answer is where the pod comes to in the snapshot.
 func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 	p := w.plan(s)
-	lost := map[string]bool{}
-	for _, u := range p.Unplaced {
-		lost[u.Pod] = true
-	}
 	for _, l := range p.Launches {
 		if slices.Contains(l.Pods, w.key) {
 			out.Brings = fmt.Sprintf("a new %s of NodePool %s at %.4f USD/h", l.Choice.Offer, l.Pool, l.Choice.Price)
-			out.landing, placed = landingOf(s, w.sells, l), true
-		}
-		for _, pod := range l.Pods {
-			lost[pod] = l.Waits != ""
+			out.landing = landingOf(s, w.sells, l)
 		}
 	}
 	for _, e := range p.Existing {
 		if e.Pod == w.key {
-			out.Brings, placed = "room on node "+e.Node, true
+			out.Brings = "room on node " + e.Node
 			i := slices.IndexFunc(w.hosts, func(h cluster.StateNode) bool { return h.Name() == e.Node })
 			out.landing = func(label string) string { return w.hosts[i].Labels()[label] }
 		}
 	}
-	if !placed {
+	if out.Brings == "" {
 		return out, false
 	}
 	before, known := w.before[s.Rules.PackingIterations]
@@ -153,8 +138,12 @@ func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 		w.before[s.Rules.PackingIterations] = before
 	}
 	out.AddsUSD = p.TotalPrice() - before.TotalPrice()
+	lost := map[string]bool{w.key: true}
+	for _, u := range p.Unplaced {
+		lost[u.Pod] = true
+	}
 	for _, u := range before.Unplaced {
-		if u.Pod != w.key && !lost[u.Pod] {
+		if !lost[u.Pod] {
 			out.Others = append(out.Others, u.Pod)
 		}
 	}
@@ -169,17 +158,13 @@ type landing func(label string) string
 func landingOf(s cluster.Snapshot, sells binpack.Offerings, l plan.Launch) landing {
 	pool, _ := s.PoolOf(l.Pool)
 	t, _ := overlays.FindType(overlays.ByPool(s, sells))(pool, l.Choice.Type)
-	known := []requirements.Set{requirements.FromLabels(l.Labels), t.Requirements, l.Requirements}
+	known := requirements.FromLabels(l.Labels).AndSet(t.Requirements).AndSet(l.Requirements)
 	return func(label string) string {
 		if v, own := l.Choice.Label(label); own {
 			return v
 		}
-		for _, set := range known {
-			r, _ := set.Get(label)
-			if v, one := r.Single(); one {
-				return v
-			}
-		}
-		return ""
+		r, _ := known.Get(label)
+		v, _ := r.Single()
+		return v
 	}
 }

@@ -35,15 +35,13 @@ func (p pods) has(x *cluster.Pod) bool {
 
 // edit is a change of what makes the pods.
 func (p pods) edit(at path, from, to string, change func(*cluster.Pod), as ...any) Edit {
-	e := target{"Pod", p.Namespace, p.Name}.edit(at, from, to, as...)
-	e.make = func(s *cluster.Snapshot) {
+	return target{"Pod", p.Namespace, p.Name}.edit(at, from, to, func(s *cluster.Snapshot) {
 		for i := range s.Pods {
 			if p.has(&s.Pods[i]) {
 				change(&s.Pods[i])
 			}
 		}
-	}
-	return e
+	}, as...)
 }
 
 // families are all edits of the pods.
@@ -80,18 +78,15 @@ func (p pods) nodeAffinityFamilies() (out []family) {
 	for i, term := range slices.Backward(p.NodeAffinity) {
 		for j, r := range slices.Backward(term) {
 			at := pathOf(atNodeAffinity, "nodeSelectorTerms", elementAt(i), "matchExpressions", "[key="+r.Key+"]")
-			edit := func(to string, change func([]requirements.Requirement) []requirements.Requirement) Edit {
-				return p.edit(at, r.String(), to, func(p *cluster.Pod) {
-					p.NodeAffinity = with(p.NodeAffinity, i, change(p.NodeAffinity[i]))
+			to := func(x ...requirements.Requirement) Edit {
+				return p.edit(at, r.String(), requirements.NewSet(x...).String(), func(p *cluster.Pod) {
+					p.NodeAffinity = slices.Clone(p.NodeAffinity)
+					p.NodeAffinity[i] = slices.Replace(slices.Clone(p.NodeAffinity[i]), j, j+1, x...)
 				}, nil)
 			}
-			to := func(x requirements.Requirement) Edit {
-				return edit(x.String(),
-					func(t []requirements.Requirement) []requirements.Requirement { return with(t, j, x) })
-			}
-			all := to(requirements.Any(r.Key))
-			if len(term) > 1 {
-				all = edit("", func(t []requirements.Requirement) []requirements.Requirement { return without(t, j) })
+			all := to()
+			if len(term) == 1 {
+				all = to(requirements.Any(r.Key))
 			}
 			out = append(out, widening("", r, all, to))
 		}
@@ -100,14 +95,11 @@ func (p pods) nodeAffinityFamilies() (out []family) {
 		out = append(out, single("", p.edit(pathOf(atNodeAffinity), fmt.Sprintf("%d terms", n), "",
 			func(p *cluster.Pod) { p.NodeAffinity = nil })))
 	}
-	for i := range out {
-		out[i].place = atNodeAffinity
-	}
-	return out
+	return inPlace(atNodeAffinity, out...)
 }
 
 // widening is a family that does away with a requirement or, where that will do, has it allow what the pod comes to.
-func widening(pool string, r requirements.Requirement, all Edit, to func(requirements.Requirement) Edit) family {
+func widening(pool string, r requirements.Requirement, all Edit, to func(...requirements.Requirement) Edit) family {
 	f := single(pool, all)
 	f.narrow = func(l landing) (Edit, bool) {
 		x, ok := widened(r, l(r.Key))
@@ -147,46 +139,36 @@ func (p pods) tolerationFamilies(s cluster.Snapshot) (out []family) {
 				func(t cluster.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })...)
 		}
 	}
-	seen := map[cluster.Taint]bool{}
-	for _, t := range cluster.Untolerated(taints, p.Tolerations) {
-		if seen[t] {
+	taints = cluster.Untolerated(taints, p.Tolerations)
+	for i, t := range taints {
+		if slices.Contains(taints[:i], t) {
 			continue
 		}
-		seen[t] = true
 		x := cluster.Toleration{Key: t.Key, Operator: "Equal", Value: t.Value, Effect: t.Effect}
-		if t.Value == "" {
-			x.Operator = "Exists"
-		}
 		out = append(out, single("", p.edit(pathOf("spec.tolerations"), "", t.String(),
 			func(p *cluster.Pod) { p.Tolerations = append(slices.Clone(p.Tolerations), x) }, nil)))
 	}
 	return out
 }
 
-// stepOf is in what steps a resource is raised or cut.
-func stepOf(resource string, cut bool) int64 {
-	switch {
-	case resource == resources.CPU && cut:
-		return 10
-	case resource == resources.CPU:
-		return 1000
-	case (resource == resources.Memory || resource == resources.Ephemeral) && cut:
-		return resources.MiB
-	case resource == resources.Memory || resource == resources.Ephemeral:
-		return 1024 * resources.MiB
-	case resource == cluster.LimitUSD:
-		return 10_000
+// stepsOf are the steps in which a resource is raised and cut.
+func stepsOf(resource string) (raised, cut int64) {
+	switch resource {
+	case resources.CPU:
+		return 1000, 10
+	case resources.Memory, resources.Ephemeral:
+		return 1024 * resources.MiB, resources.MiB
+	case cluster.LimitUSD:
+		return 10_000, 1
 	}
-	return 1
+	return 1, 1
 }
 
 // requestFamilies cut one request.
 func (p pods) requestFamilies() (out []family) {
 	for _, name := range p.Need.Names() {
-		if name == resources.Pods {
-			continue
-		}
-		was, step := p.Need.Get(name), stepOf(name, true)
+		was := p.Need.Get(name) // 1 of pods, which is not cut
+		_, step := stepsOf(name)
 		out = append(out, inSteps("", was, -step, (was-1)/step, func(to int64) Edit {
 			return p.edit(pathOf("spec.containers[*].resources.requests", name), resources.Format(name, was),
 				resources.Format(name, to), func(p *cluster.Pod) { p.Need = p.Need.With(name, to) })
@@ -206,24 +188,16 @@ func (p pods) spreadFamilies() (out []family) {
 				change(&p.Spread[i])
 			})
 		}
-		some := []family{inSteps("", int64(x.MaxSkew), 1, mostSkew, func(to int64) Edit {
-			return set("maxSkew", x.MaxSkew, to, func(x *cluster.Spread) { x.MaxSkew = int32(to) })
-		})}
-		if x.MinDomains == 0 { // which no constraint has that is only preferred
-			some = append(some, single("", set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway",
-				func(x *cluster.Spread) { x.Soft = true })))
-		}
-		for j := range some {
-			some[j].place = pathOf(atSpread, elementAt(i)).String()
-		}
-		least := int64(x.MinDomains)
-		out = append(append(out, some...), inSteps("", least, -1, least-1, func(to int64) Edit {
+		out = append(out, inPlace(pathOf(atSpread, elementAt(i)).String(),
+			inSteps("", int64(x.MaxSkew), 1, mostSkew, func(to int64) Edit {
+				return set("maxSkew", x.MaxSkew, to, func(x *cluster.Spread) { x.MaxSkew = int32(to) })
+			}), // no constraint has minDomains that is only preferred
+			single("", set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway",
+				func(x *cluster.Spread) { x.Soft = true }), x.MinDomains == 0))...)
+		out = append(out, inSteps("", int64(x.MinDomains), -1, int64(x.MinDomains)-1, func(to int64) Edit {
 			return set("minDomains", x.MinDomains, to, func(x *cluster.Spread) { x.MinDomains = int32(to) })
-		}))
-		if !x.HonorTaints {
-			out = append(out, single("", set("nodeTaintsPolicy", "Ignore", "Honor",
-				func(x *cluster.Spread) { x.HonorTaints = true })))
-		}
+		}), single("", set("nodeTaintsPolicy", "Ignore", "Honor",
+			func(x *cluster.Spread) { x.HonorTaints = true }), !x.HonorTaints))
 	}
 	return out
 }

@@ -1,15 +1,19 @@
 package whatif
 
 import (
+	"cmp"
 	"fmt"
 	"maps"
 	"slices"
 	"strconv"
+	"strings"
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // Paths in a NodePool.
@@ -39,12 +43,23 @@ type pool struct {
 }
 
 func (p pool) edit(at path, from, to string, change func(*cluster.Pool), as ...any) Edit {
-	e := target{"NodePool", "", p.Name}.edit(at, from, to, as...)
-	e.make = func(s *cluster.Snapshot) { change(&s.Pools[p.at]) }
-	return e
+	return target{"NodePool", "", p.Name}.edit(at, from, to, func(s *cluster.Snapshot) { change(&s.Pools[p.at]) }, as...)
 }
 
-// families are all edits of the NodePool that could let it make a node for the pod.
+// poolFamilies are all edits of NodePools that could let them make a node for the pod.
+func poolFamilies(s cluster.Snapshot, forPod cluster.Pod) (out []family) {
+	for i, p := range s.Pools {
+		if !p.Deleting && !p.Static {
+			out = append(out, pool{p, i}.families(forPod)...)
+		}
+	}
+	for i := range out {
+		out[i].launches = true
+	}
+	return out
+}
+
+// families are those of one NodePool.
 func (p pool) families(forPod cluster.Pod) (out []family) {
 	for _, r := range p.Requirements.All() {
 		out = append(out, p.requirementFamilies(r)...)
@@ -57,31 +72,25 @@ func (p pool) families(forPod cluster.Pod) (out []family) {
 	for _, name := range p.Limited {
 		out = append(out, p.limitFamily(name))
 	}
-	if at := p.Disruption.SleepAt; at != "" {
-		out = append(out, single(p.Name, p.edit(pathOf(atAnnotations, v1.AnnotationHibernationSchedule), at, "never",
-			func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "", 0 })))
-	}
-	return out
+	at := p.Disruption.SleepAt
+	return append(out, single(p.Name, p.edit(pathOf(atAnnotations, v1.AnnotationHibernationSchedule), at, "never",
+		func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "", 0 }), at != ""))
 }
 
 // requirementFamilies widen a requirement: to one value more, to any value, to nothing; and lower its minValues.
 func (p pool) requirementFamilies(r requirements.Requirement) []family {
 	at := pathOf(atRequirements, "[key="+r.Key+"]")
-	to := func(x requirements.Requirement) Edit {
-		return p.edit(at, r.String(), x.String(),
-			func(p *cluster.Pool) { p.Requirements = p.Requirements.Without(r.Key).And(x) })
+	to := func(x ...requirements.Requirement) Edit {
+		return p.edit(at, r.String(), requirements.NewSet(x...).String(),
+			func(p *cluster.Pool) { p.Requirements = p.Requirements.Without(r.Key).And(x...) })
 	}
-	out := []family{p.minValuesFamily(r), single(p.Name, p.edit(at, r.String(), "",
-		func(p *cluster.Pool) { p.Requirements = p.Requirements.Without(r.Key) }))}
+	out := []family{p.minValuesFamily(r), single(p.Name, to())}
 	if r.Operator() != requirements.Exists {
 		all := requirements.Any(r.Key)
 		all.MinValues = r.MinValues
 		out = append([]family{widening(p.Name, r, to(all), to)}, out...)
 	}
-	for i := range out {
-		out[i].place = p.Name + " " + at.String()
-	}
-	return out
+	return inPlace(p.Name+" "+at.String(), out...)
 }
 
 // minValuesFamily lowers the minValues of a requirement.
@@ -102,10 +111,7 @@ func (p pool) labelFamilies(forPod cluster.Pod) (out []family) {
 		out = append(out, single(p.Name, p.edit(pathOf(atLabels, key), p.Labels[key], value,
 			func(p *cluster.Pool) { p.Labels = withKey(p.Labels, key, value) })))
 	}
-	wanted := requirements.FromLabels(forPod.NodeSelector).All()
-	for _, term := range forPod.NodeAffinity {
-		wanted = append(slices.Clone(wanted), term...)
-	}
+	wanted := append(requirements.FromLabels(forPod.NodeSelector).All(), slices.Concat(forPod.NodeAffinity...)...)
 	seen := map[string]bool{}
 	for _, r := range wanted {
 		v, one := r.Single()
@@ -127,8 +133,72 @@ func (p pool) limitFamily(name string) family {
 		at = pathOf(atAnnotations, v1.AnnotationLimitUSD)
 		text = func(n int64) string { return formatDecimal(float64(n) / 1e6) }
 	}
-	was, step := p.Limits.Get(name), stepOf(name, false)
+	was := p.Limits.Get(name)
+	step, _ := stepsOf(name)
 	return inSteps(p.Name, was/step*step, step, mostSteps, func(to int64) Edit {
 		return p.edit(at, text(was), text(to), func(p *cluster.Pool) { p.Limits = p.Limits.With(name, to) })
 	})
+}
+
+// setting is a change of a setting of the stack.
+func setting(name, from, to string, change func(*cluster.Settings)) Edit {
+	return target{KindSetting, "", name}.edit(pathOf("value"), from, to,
+		func(s *cluster.Snapshot) { change(&s.Rules) }, nil)
+}
+
+// settingFamilies are edits of settings that bound what is launched.
+func settingFamilies(r cluster.Settings) (out []family) {
+	raised := func(name string, was int64, unit float64, set func(*cluster.Ceiling, int64)) {
+		out = append(out, inSteps("", was, 1, mostSteps*min(was, 1), func(to int64) Edit { // none where nothing is bounded
+			return setting(name, formatDecimal(float64(was)/unit), formatDecimal(float64(to)/unit),
+				func(r *cluster.Settings) { set(&r.Ceiling, to) })
+		}))
+	}
+	raised("maxNodes", int64(r.Ceiling.Nodes), 1, func(c *cluster.Ceiling, n int64) { c.Nodes = int(n) })
+	raised("maxNodesPerMinute", int64(r.Ceiling.NodesPerMinute), 1,
+		func(c *cluster.Ceiling, n int64) { c.NodesPerMinute = int(n) })
+	const cent = 10_000 // millionths of a USD
+	raised("maxUSDPerHour", r.Ceiling.MillionthsUSD/cent, 100,
+		func(c *cluster.Ceiling, n int64) { c.MillionthsUSD = n * cent })
+	return append(out, single("", setting("minValuesPolicy", "Strict", "BestEffort",
+		func(r *cluster.Settings) { r.RelaxMinValues = true }), !r.RelaxMinValues))
+}
+
+// refusalFamilies lift what EC2 refuses for a reason that its owner can mend: quotas and addresses.
+func refusalFamilies(s cluster.Snapshot) (out []family) {
+	marks := map[string]int{}
+	for _, m := range s.SoldOut {
+		if awserrors.IsQuota(m.Why) {
+			marks[m.Why]++
+		}
+	}
+	for _, code := range slices.Sorted(maps.Keys(marks)) {
+		out = append(out, single("", target{KindEC2, "", code}.edit(pathOf("refusals"), fmt.Sprint(marks[code]), "0",
+			func(s *cluster.Snapshot) {
+				s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut),
+					func(m instancetypes.UnavailableOffering) bool { return m.Why == code })
+			}, nil)))
+	}
+	return out
+}
+
+// classFamilies have an EC2NodeClass ready that is not, in each zone where it has no subnet at all.
+func classFamilies(s cluster.Snapshot) (out []family) {
+	for i, c := range s.Classes {
+		if c.Ready || c.Unseen {
+			continue
+		}
+		out = append(out, single("", target{"EC2NodeClass", "", c.Name}.edit(pathOf("status.conditions", "[type=Ready]"),
+			cmp.Or(c.Message, "False"), "True", func(s *cluster.Snapshot) {
+				if s.Classes[i].Ready = true; len(c.ZoneIDs) == 0 {
+					s.Classes[i].ZoneIDs = s.Catalog.Zones
+				}
+				for j := range s.Pools {
+					if p := &s.Pools[j]; p.Class == c.Name && strings.Contains(p.Message, "EC2NodeClass "+c.Name) {
+						p.Ready = true
+					}
+				}
+			}, nil)))
+	}
+	return out
 }

@@ -62,26 +62,20 @@ func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offering
 
 // listGuards are what may keep the nodes that stay.
 func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
+	if by == nil {
+		by = guardID
+	}
 	at := map[string]int{}
 	for _, h := range l.s.StateNodes() {
-		if !l.kept[h.Name()] {
-			continue
-		}
 		for _, f := range guardFamilies(l.s, h) {
-			if f.count == 0 {
+			if !l.kept[h.Name()] || f.count == 0 || by(f.widest()) == "" {
 				continue
 			}
-			id := f.widest().Object() + " " + f.widest().Field
-			name := id
-			if by != nil {
-				name = by(f.widest())
-			}
+			id, name := guardID(f.widest()), by(f.widest())
 			i, known := at[name]
-			if name == "" {
-				continue
-			} else if !known {
-				i = len(out)
-				at[name], out = i, append(out, guard{name, map[string]family{}, map[string]bool{}})
+			if !known {
+				i, at[name] = len(out), len(out)
+				out = append(out, guard{name, map[string]family{}, map[string]bool{}})
 			}
 			if out[i].on[h.Name()] = true; f.count > out[i].edits[id].count {
 				out[i].edits[id] = f
@@ -91,6 +85,9 @@ func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
 	return out
 }
 
+// guardID names the object and the field of an edit.
+func guardID(e Edit) string { return e.Object() + " " + e.Field }
+
 // guardFamilies are the edits that take what may keep the node away.
 func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
 	on := podsOn(s, h.Name())
@@ -98,15 +95,11 @@ func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
 	for _, p := range on {
 		all = append(all, slices.DeleteFunc(p.spreadFamilies(), func(f family) bool { return f.count > 1 })...)
 	}
-	i := slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == h.Pool() })
-	if i < 0 {
-		return all
-	}
-	p := pool{s.Pools[i], i}
-	all = append(all, p.disruptionFamilies()...)
-	for _, r := range p.Requirements.All() {
-		if r.MinValues > 0 {
-			all = append(all, p.minValuesFamily(r))
+	for i, p := range s.Pools {
+		for _, r := range p.Requirements.All() {
+			if p.Name == h.Pool() {
+				all = append(all, pool{p, i}.minValuesFamily(r))
+			}
 		}
 	}
 	return all
@@ -137,8 +130,7 @@ func (l *ledger) ask(s cluster.Snapshot, claim string) (disruption.Command, bool
 	if l.left -= 400 + 3*len(s.Nodes); l.left < 0 {
 		return disruption.Command{}, false
 	}
-	c, _ := disruption.AskAbout(s, l.m, l.sells, &l.cache, claim)
-	return c, len(c.Claims) > 0
+	return disruption.AskAbout(s, l.m, l.sells, &l.cache, claim)
 }
 
 // without is how many of the nodes would go without the guards, and what that saves, USD per hour: one after the other,
@@ -173,25 +165,20 @@ func withoutGuards(s cluster.Snapshot, guards []guard) cluster.Snapshot {
 func (l *ledger) after(s cluster.Snapshot, h cluster.StateNode) cluster.Snapshot {
 	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return n.Name == h.Node.Name })
 	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool { return c.Name == h.Claim.Name })
-	waited := map[string]bool{}
-	pods := make([]cluster.Pod, 0, len(s.Pods))
-	for _, p := range s.Pods {
-		if p.NodeName == h.Node.Name {
-			if !p.Reschedulable() {
-				continue
-			}
-			p.NodeName, p.Unscheduled = "", true
-			waited[p.Key()] = true
+	s.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
+		func(p cluster.Pod) bool { return p.NodeName == h.Node.Name && !p.Reschedulable() })
+	waits := map[string]bool{}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.NodeName == h.Node.Name {
+			p.NodeName, p.Unscheduled, waits[p.Key()] = "", true, true
 		}
-		pods = append(pods, p)
 	}
-	s.Pods = pods
 	s.Rules.PackingIterations = cluster.NoIterations
 	to := binpack.PodsFrom(s, l.sells).NodeByPod()
 	s.Rules = l.s.Rules
-	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return waited[p.Key()] && to[p.Key()] == "" })
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return waits[p.Key()] && to[p.Key()] == "" })
 	for i := range s.Pods {
-		if p := &s.Pods[i]; waited[p.Key()] {
+		if p := &s.Pods[i]; waits[p.Key()] {
 			p.NodeName, p.Unscheduled = to[p.Key()], false
 		}
 	}
@@ -200,13 +187,10 @@ func (l *ledger) after(s cluster.Snapshot, h cluster.StateNode) cluster.Snapshot
 
 // together is the guard with the others that keep the same nodes, as few as save something.
 func (l *ledger) together(all []guard, i int) Protection {
-	var others []guard
-	for j, g := range all {
-		if j != i && slices.ContainsFunc(l.s.Nodes,
-			func(n cluster.Node) bool { return g.on[n.Name] && all[i].on[n.Name] }) {
-			others = append(others, g)
-		}
-	}
+	others := slices.DeleteFunc(slices.Clone(all), func(g guard) bool {
+		return g.name == all[i].name || !slices.ContainsFunc(slices.Collect(maps.Keys(g.on)),
+			func(node string) bool { return all[i].on[node] })
+	})
 	saves := func(with []guard) (int, float64) { return l.without(all[i].on, append([]guard{all[i]}, with...)...) }
 	if n, _ := saves(others); n == 0 || len(others) == 0 {
 		return Protection{}

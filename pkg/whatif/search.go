@@ -16,6 +16,8 @@ type family struct {
 	count int
 	at    func(i int) Edit
 	order int // among all families
+	// they change which nodes are made, so that others may take what one of them gives
+	launches bool
 	// a smaller edit than the widest, if there is one, once it is known where that leads
 	narrow func(l landing) (Edit, bool)
 }
@@ -30,9 +32,21 @@ func (f family) step(i int) Edit {
 // widest is the edit that does most.
 func (f family) widest() Edit { return f.step(f.count - 1) }
 
-// single is a family of one edit.
-func single(pool string, e Edit) family {
-	return family{pool: pool, count: 1, at: func(int) Edit { return e }}
+// inPlace are the families as those of one place.
+func inPlace(place string, all ...family) []family {
+	for i := range all {
+		all[i].place = place
+	}
+	return all
+}
+
+// single is a family of one edit, which there is where all of when hold.
+func single(pool string, e Edit, when ...bool) family {
+	f := family{pool: pool, count: 1, at: func(int) Edit { return e }}
+	if slices.Contains(when, false) {
+		f.count = 0
+	}
+	return f
 }
 
 // inSteps is a family of edits that change a number by one step each, in one direction.
@@ -48,15 +62,17 @@ type question struct {
 	sure   []cluster.Snapshot // the same, answered as a pass does that searches; nil where those of in are
 	answer func(s cluster.Snapshot) (Outcome, bool)
 	takes  func(p cluster.Pool) bool // whether the API server does
-	rivals bool                      // others may take what an edit gives
+	rivals func(f family) bool       // whether others may take what its edits give
+	helped map[string]bool           // places that an edit was found of
 	left   int                       // work
 	asked  int
 	short  bool // a question was left out for lack of work
 }
 
-func newQuestion(s cluster.Snapshot, most Limits, answer func(s cluster.Snapshot) (Outcome, bool)) *question {
-	return &question{in: []cluster.Snapshot{s}, answer: answer, takes: most.Accept,
-		left: cmp.Or(most.Work, DefaultWork)}
+func newQuestion(s cluster.Snapshot, most Limits, rivals func(f family) bool,
+	answer func(s cluster.Snapshot) (Outcome, bool)) *question {
+	return &question{in: []cluster.Snapshot{s}, answer: answer, takes: most.Accept, rivals: rivals,
+		helped: map[string]bool{}, left: cmp.Or(most.Work, DefaultWork)}
 }
 
 // accept reports whether the API server would take the edit.
@@ -64,9 +80,8 @@ func (q *question) accept(e Edit) bool {
 	if q.takes == nil || e.Kind != "NodePool" {
 		return true
 	}
-	s := cluster.Snapshot{Pools: slices.Clone(q.in[0].Pools)}
-	e.make(&s)
-	return q.takes(s.Pools[slices.IndexFunc(s.Pools, func(p cluster.Pool) bool { return p.Name == e.Name })])
+	p, _ := Change{Edits: []Edit{e}}.Apply(q.in[0]).PoolOf(e.Name)
+	return q.takes(p)
 }
 
 // workOf is how much work a question about the snapshot is.
@@ -115,44 +130,32 @@ func (q *question) search(all []family) (a Answer) {
 	for i := range all {
 		all[i].order = i
 	}
-	helped := map[string]bool{}
-	var tried []family
-	before := q.left
-	for _, f := range all {
-		if q.short = false; f.place != "" && helped[f.place] {
-			continue
+	before, left := q.left, all
+	for round, find := range []func(f family, beside ...Edit) (Change, bool){q.smallest, q.firstStep} {
+		var failed []family
+		for _, f := range left {
+			if q.short = false; round == 0 && q.helped[f.place] {
+				continue
+			}
+			switch c, ok := find(f); {
+			case ok:
+				a.Changes, q.helped[f.place] = append(a.Changes, c), f.place != ""
+			case q.short:
+				a.Unasked++
+			default:
+				failed = append(failed, f)
+			}
 		}
-		c, ok := q.smallest(f)
-		switch {
-		case ok:
-			a.Changes, helped[f.place] = append(a.Changes, c), true
-		case q.short:
-			a.Unasked++
-		default:
-			tried = append(tried, f)
-		}
+		left = failed
 	}
-	for _, f := range tried {
-		if q.short = false; f.place != "" && helped[f.place] {
-			a.Tried = append(a.Tried, f.widest())
-			continue
-		}
-		c, ok := q.firstStep(f)
-		switch {
-		case ok:
-			a.Changes, helped[f.place] = append(a.Changes, c), true
-		case q.short:
-			a.Unasked++
-		default:
-			a.Tried = append(a.Tried, f.widest())
-		}
+	for _, f := range left {
+		a.Tried = append(a.Tried, f.widest())
 	}
-	if len(a.Changes) == 0 {
-		q.short = false
+	if q.short = false; len(a.Changes) == 0 {
 		a.Changes = q.pairs(all)
-		if q.short {
-			a.Unasked++
-		}
+	}
+	if q.short {
+		a.Unasked++
 	}
 	slices.SortStableFunc(a.Changes, compareChanges)
 	a.Questions, a.Work = q.asked, before-q.left
@@ -213,18 +216,16 @@ const firstSteps = 4
 
 // firstStep is the first step that changes the answer of a family whose widest edit does not. There is one where others
 // take what that gives: with all types to choose from, cheaper nodes for them may use up a limit.
-func (q *question) firstStep(f family) (c Change, ok bool) {
-	if !q.rivals || f.count == 1 || len(q.in) > 1 && !q.mayHelp([]Edit{f.widest()}) {
+func (q *question) firstStep(f family, _ ...Edit) (c Change, ok bool) {
+	if q.helped[f.place] || !q.rivals(f) || f.count == 1 || len(q.in) > 1 && !q.mayHelp([]Edit{f.widest()}) {
 		return Change{}, false
 	}
-	for n := range min(firstSteps, f.count-1) {
-		one := single(f.pool, f.at(n))
-		one.order = f.order
-		if c, ok = q.smallest(one); ok {
-			return c, true
-		}
+	for n := 1; n < f.count && n <= firstSteps && !ok; n++ {
+		few := f
+		few.count = n
+		c, ok = q.smallest(few)
 	}
-	return Change{}, false
+	return c, ok
 }
 
 // mostSearched is how many pods that wait make a search longer: of more, the search is no deeper.
@@ -282,8 +283,7 @@ func (q *question) partners(some []family) (out [][2]int) {
 	}
 	for i := range some {
 		for j := i + 1; j < len(some); j++ {
-			pair := []int{i, j}
-			if !slices.ContainsFunc(needed, func(n int) bool { return !slices.Contains(pair, n) }) {
+			if !slices.ContainsFunc(needed, func(n int) bool { return n != i && n != j }) {
 				out = append(out, [2]int{i, j})
 			}
 		}
