@@ -39,6 +39,9 @@ type Scenario struct {
 	// Hostile plays a tenant who means the others ill instead of a storm.
 	Hostile bool
 
+	// Edit plays an edit of a quiet cluster instead of a storm.
+	Edit *EditTrial
+
 	// CacheFault is what is wrong with the caches of all functions; empty for nothing.
 	CacheFault CacheFault
 
@@ -73,6 +76,7 @@ type Result struct {
 	Notices    NoticeOutcome
 	Trial      RolloutOutcome
 	Stopped    StoppedOutcome
+	Edit       EditOutcome
 	Moves      int // of a day: consolidations begun
 	// of a day: nodes launched for pods although one of their kind was given up within the hour and no app has grown
 	// since
@@ -99,6 +103,7 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		w.setUp(s)
 		var notices NoticeOutcome
 		var trial RolloutOutcome
+		var edit EditOutcome
 		switch {
 		case s.Trial != nil:
 			trial = w.playTrial(*s.Trial)
@@ -110,6 +115,8 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 			w.playUnusable(s.Seed)
 		case s.Hostile:
 			w.playHostile(s.Seed)
+		case s.Edit != nil:
+			edit = w.playEdited(s.Seed, *s.Edit)
 		case s.Notices != nil:
 			notices = w.playNoticeStorm(*s.Notices)
 		case s.Day > 0:
@@ -121,7 +128,7 @@ func RunScenario(t *testing.T, s Scenario) (out Result) {
 		out = Result{Violations: w.bad, Trace: w.trace.asText(), Sum: w.trace.sum, Lines: w.trace.count,
 			Virtual: time.Since(w.began),
 			Calls:   sortedPoints(w.network.faults.calls), Hit: sortedPoints(w.network.faults.hit),
-			Mutations: w.changes.byCall, Notices: notices, Trial: trial}
+			Mutations: w.changes.byCall, Notices: notices, Trial: trial, Edit: edit}
 		if w.stopped != nil {
 			out.Stopped = w.stopped.StoppedOutcome
 		}

@@ -73,13 +73,13 @@ func (w *world) setUp(s Scenario) {
 	if s.Notices != nil {
 		w.plan.share = stackShare
 	}
-	if s.Short || s.Unusable || s.Hostile {
+	if s.Short || s.Unusable || s.Hostile || s.Edit != nil {
 		w.plan.share = 0
 	}
 	if s.Short || s.Unusable {
 		w.rules.InitializationTimeout = 30 * time.Minute // as the stack has it
 	}
-	if s.Day > 0 || s.Notices != nil {
+	if s.Day > 0 || s.Notices != nil || s.Edit != nil {
 		// as the stack has it
 		w.rules.NominatedPodsOnly, w.rules.MaxClaims, w.rules.ConsolidationPayback,
 			w.rules.ConsolidationMaxEvaluations = true, 100, 0, 0
@@ -98,7 +98,8 @@ func (w *world) setUp(s Scenario) {
 	w.focusPools()
 	w.drawClasses()
 	w.drawCommitment()
-	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short && !s.Unusable && !s.Hostile {
+	if s.Day == 0 && s.Notices == nil && s.Trial == nil && s.Stopped == nil && !s.Short && !s.Unusable && !s.Hostile &&
+		s.Edit == nil {
 		w.deployCeilings(s.Seed, s.Ceiling)
 	}
 	for _, f := range Functions(w.rules, w.plan.share) {
