@@ -33,12 +33,12 @@ func declaredSince(part string) int64 {
 
 // Provides reports whether the host has what a pod requires, or will have it once it is in service.
 func (s *Snapshot) Provides(h StateNode, part string) bool {
-	if h.Node == nil {
+	if h.Node != nil && slices.Contains(h.Node.Provides, part) {
+		return true
+	}
+	if h.Node == nil || h.Claim != nil && !h.Node.Ready { // its kubelet may not have said all yet
 		class, _ := s.ClassOf(h.Claim.ClassKey())
 		return s.NewNodeProvides(class, part)
-	}
-	if slices.Contains(h.Node.Provides, part) {
-		return true
 	}
 	if strings.HasPrefix(part, requiredDriver) {
 		return h.Claim != nil && (!h.Initialized() || s.Now.Sub(h.Node.ReadySince) < driverRegisters)

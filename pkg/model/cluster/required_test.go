@@ -50,7 +50,8 @@ func TestFeaturesOfNewNodes(t *testing.T) {
 // never will.
 func TestDriversRegisterLate(t *testing.T) {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	s := Snapshot{Now: now}
+	s := Snapshot{Now: now, Classes: []instancetypes.Class{{Name: "c", KubeletMinor: 36}}}
+	const feature = "RestartAllContainersOnContainerExits"
 	done := []Condition{{Type: api.ConditionInitialized, Status: "True"}}
 	for name, c := range map[string]struct {
 		since    time.Duration
@@ -62,10 +63,11 @@ func TestDriversRegisterLate(t *testing.T) {
 		"ready for long":       {2 * time.Minute, &Claim{Conditions: done}, nil, [2]bool{}},
 		"not initialized":      {time.Hour, &Claim{}, nil, [2]bool{true, false}},
 		"somebody else's node": {time.Second, nil, nil, [2]bool{}},
-		"has both":             {time.Hour, nil, []string{"CSI driver d", "feature f"}, [2]bool{true, true}},
+		"not ready yet":        {-time.Second, &Claim{Class: "c"}, nil, [2]bool{true, true}},
+		"has both":             {time.Hour, nil, []string{"CSI driver d", "feature " + feature}, [2]bool{true, true}},
 	} {
-		h := StateNode{Node: &Node{Ready: true, ReadySince: now.Add(-c.since), Provides: c.provides}, Claim: c.claim}
-		if got := [2]bool{s.Provides(h, RequiredDriver("d")), s.Provides(h, RequiredFeature("f"))}; got != c.want {
+		h := StateNode{Node: &Node{Ready: c.since > 0, ReadySince: now.Add(-c.since), Provides: c.provides}, Claim: c.claim}
+		if got := [2]bool{s.Provides(h, RequiredDriver("d")), s.Provides(h, RequiredFeature(feature))}; got != c.want {
 			t.Errorf("%s: driver and feature %v, want %v", name, got, c.want)
 		}
 	}

@@ -150,7 +150,12 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 	}
 	registered := n.Labels[labelRegistered] == "true" || is("Registered")
 	initialized := n.Labels[labelInitialized] == "true" || is("Initialized")
-	m.node, m.served = n, c == nil || initialized && t.Snapshot.Now.Sub(n.ReadySince) >= 2*time.Minute
+	if n.Ready || c == nil {
+		m.node = n
+	} else {
+		m.class = c.ClassKey()
+	}
+	m.served = c == nil || initialized && t.Snapshot.Now.Sub(n.ReadySince) >= 2*time.Minute
 	s := machineShape{labels: maps.Clone(n.Labels), room: amountsOf(n.Allocatable), capacity: amountsOf(n.Capacity)}
 	if s.labels == nil {
 		s.labels = map[string]string{}

@@ -63,7 +63,7 @@ type machine struct {
 	closed bool             // it is going away and takes nobody
 	own    map[string]bool  // pods that its claim was made for
 	class  string           // that says which kubelet it will have
-	node   *cluster.Node    // nil while there is none
+	node   *cluster.Node    // nil while there is none that is ready
 	served bool             // all that its CSI drivers had to do is done
 
 	there   []*cluster.Pod // stand on it and stay
