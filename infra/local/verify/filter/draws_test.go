@@ -62,7 +62,7 @@ func (d *draw) chance(n int) bool { return d.r.IntN(n) == 0 }
 func newDraw(t *testing.T, seed uint64) *draw {
 	t.Helper()
 	d := &draw{r: rand.New(rand.NewPCG(seed, 1)), kubelets: map[string]int{}}
-	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210"}
+	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210", "type g cpu=8000 mem=16384 milliusd=900\nresource nvidia.com/gpu 4"}
 	for i := range 1 + d.r.IntN(2) {
 		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(2)
 		d.kubelets[class] = kubelet
@@ -73,11 +73,15 @@ func newDraw(t *testing.T, seed uint64) *draw {
 		optIn := d.chance(2)
 		d.q.CSIDrivers = append(d.q.CSIDrivers, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: &optIn}})
 	}
+	d.addDeviceClasses()
 	for i := range d.r.IntN(4) {
 		d.addNode(fmt.Sprintf("n%d", i))
 	}
 	for i := range 1 + d.r.IntN(6) {
 		p := d.pod(fmt.Sprintf("wait-%d", i))
+		if d.chance(3) {
+			d.claim(p)
+		}
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
 		d.q.Pods = append(d.q.Pods, p)
 	}
@@ -98,9 +102,15 @@ func (d *draw) addNode(name string) {
 	if len(drivers) > 0 || d.chance(2) {
 		d.q.CSINodes = append(d.q.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: drivers}})
 	}
+	if d.chance(2) {
+		d.addSlice(name)
+	}
 	for i := range d.r.IntN(3) {
 		p := d.pod(fmt.Sprintf("on-%s-%d", name, i))
 		p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning
+		if d.chance(2) {
+			d.claim(p)
+		}
 		d.resize(p)
 		d.q.Pods = append(d.q.Pods, p)
 	}
@@ -187,6 +197,7 @@ func (d *draw) plan() plan.Plan {
 		known.FillPod(&one)
 		s.Pods = append(s.Pods, one)
 	}
+	d.fillDevices(&s)
 	return binpack.PodsFrom(s, d.world.Market)
 }
 
@@ -216,6 +227,7 @@ func (d *draw) seated(p plan.Plan) Question {
 		pool, _ := d.world.Snapshot.PoolOf(l.Pool)
 		n, said := d.newNode(name, t, pool, l.Choice.Zone)
 		q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
+		q.ResourceSlices = append(slices.Clip(q.ResourceSlices), sliceOf(name, int(t.Capacity.Get(instancetypes.ResourceNVIDIA))))
 		for _, key := range l.Pods {
 			on[key] = name
 		}
@@ -237,11 +249,12 @@ func (d *draw) seated(p plan.Plan) Question {
 // unseated is the question whether a new node of any type and pool takes a pod that the plan leaves.
 func (d *draw) unseated(p plan.Plan) Question {
 	q := d.q
-	q.Nodes, q.CSINodes, q.Pods = nil, nil, nil
+	q.Nodes, q.CSINodes, q.Pods, q.ResourceSlices = nil, nil, nil, nil
 	for _, pool := range d.world.Snapshot.Pools {
 		for _, t := range d.world.Types {
 			n, said := d.newNode(pool.Name+"-"+t.Name, t, pool, "a")
 			q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
+			q.ResourceSlices = append(slices.Clip(q.ResourceSlices), sliceOf(n.Name, int(t.Capacity.Get(instancetypes.ResourceNVIDIA))))
 		}
 	}
 	for _, u := range p.Unplaced {
@@ -251,7 +264,7 @@ func (d *draw) unseated(p plan.Plan) Question {
 }
 
 // kube-scheduler refuses no pod that Joiner seats, and takes none onto a new node that Joiner leaves without a place, in
-// clusters of mixed versions with resized pods and CSI drivers that opt in.
+// clusters of mixed versions with resized pods, CSI drivers that opt in, and claims of devices.
 func TestDraws(t *testing.T) {
 	a, refusing := newAsker(t), map[string]int{}
 	for i := range *draws {
@@ -272,7 +285,7 @@ func TestDraws(t *testing.T) {
 			}
 		}
 	}
-	for _, plugin := range []string{"", "NodeResourcesFit", "NodeDeclaredFeatures", "NodeVolumeLimits"} {
+	for _, plugin := range []string{"", "NodeResourcesFit", "NodeDeclaredFeatures", "NodeVolumeLimits", "DynamicResources"} {
 		if refusing[plugin] < *draws/10 {
 			t.Errorf("of the pods on nodes that there are %q decides about %d, too few to tell: %v", plugin, refusing[plugin], refusing)
 		}
