@@ -213,8 +213,14 @@ func (s editPlaces) podState(key string) explain.PodState {
 	if o := s.get(podPath(namespace, name)); o != nil {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) // as far as it goes
 	}
-	return explain.PodState{Scheduler: p.Spec.SchedulerName, Fargate: translate.OnFargate(&p),
+	out := explain.PodState{Scheduler: p.Spec.SchedulerName, Fargate: translate.OnFargate(&p),
 		Phase: string(p.Status.Phase), Cause: p.Status.Reason, NodeName: p.Spec.NodeName}
+	for _, c := range p.Status.Conditions {
+		if c.Type == corev1.PodResizePending {
+			out.Resize = fmt.Sprintf("%s (%s)", c.Reason, c.Message)
+		}
+	}
+	return out
 }
 
 func podPath(namespace, name string) string {

@@ -44,6 +44,7 @@ type PodState struct {
 	Fargate      bool   // AWS Fargate runs it
 	Phase, Cause string // status.phase and status.reason
 	NodeName     string
+	Resize       string // reason and message of the condition PodResizePending; empty where there is none
 }
 
 // Answer is an explanation.
@@ -94,6 +95,10 @@ func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 			a.Verdict += fmt.Sprintf(": %s", nodeKind(n))
 		}
 		a.Why = append(a.Why, fmt.Sprintf("it asks for %s", p.Need))
+		if known.Resize != "" {
+			a.Why = append(a.Why, "its resize is "+known.Resize+
+				"; no node is made for a resize, but another pod in its stead gets one that is large enough")
+		}
 	case !p.Provisionable():
 		a.Verdict = "no node is made for it: " + s.notProvisionable(p)
 	default:
@@ -105,6 +110,9 @@ func ExplainPod(s Source, key string, sells binpack.Offerings) (Answer, error) {
 	if known.Scheduler != "" && known.Scheduler != defaultScheduler && !known.Fargate {
 		a.Why = append(a.Why, "its schedulerName is "+known.Scheduler+
 			": that scheduler decides where it goes, and Joiner reads what it says in the condition PodScheduled")
+	}
+	if len(p.Requires) > 0 {
+		a.Why = append(a.Why, "its node must have "+strings.Join(p.Requires, ", "))
 	}
 	if len(p.Unmodelled) > 0 {
 		a.Why = append(a.Why, "what cannot be planned for: "+strings.Join(p.Unmodelled, "; "))

@@ -153,6 +153,24 @@ func TestAPodThatHasEnded(t *testing.T) {
 	}
 }
 
+// What a pod requires of its node is told, and that no node is made for a resize.
+func TestWhatAPodRequires(t *testing.T) {
+	s, sells := source(t)
+	for i := range s.Snapshot.Pods {
+		s.Snapshot.Pods[i].Requires = []string{"CSI driver x", "feature F"}
+	}
+	s.Asked.Resize = "Deferred (no room)"
+	got := said(explain.ExplainPod(s, "shop/old", sells))
+	for _, want := range []string{"its node must have CSI driver x, feature F", "its resize is Deferred (no room); no node is made for a resize, but another pod in its stead gets one that is large enough"} {
+		if !strings.Contains(got, want) {
+			t.Errorf("want %q in\n%s", want, got)
+		}
+	}
+	if got := said(explain.ExplainPod(s, "shop/new", sells)); !strings.Contains(got, "its nodes are without feature F") {
+		t.Errorf("a pod that waits for a feature that nobody knows:\n%s", got)
+	}
+}
+
 // Another scheduler than the default one is named, and only that.
 func TestAPodOfAnotherScheduler(t *testing.T) {
 	s, sells := source(t)
