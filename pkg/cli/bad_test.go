@@ -53,7 +53,7 @@ func TestPodsThatMakeNoSense(t *testing.T) {
 		"contradiction":        {small + ", nodeSelector: {kubernetes.io/arch: amd64}, affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/arch, operator: In, values: [arm64]}]}]}}}", "contradict each other"},
 		"spread of no skew":    {small + ", topologySpreadConstraints: [{maxSkew: -1, topologyKey: zone, whenUnsatisfiable: DoNotSchedule}]", "maxSkew is -1"},
 		"spread over no label": {small + ", topologySpreadConstraints: [{maxSkew: 1, topologyKey: no.such/label, whenUnsatisfiable: DoNotSchedule, labelSelector: {}}]", "no.such/label"},
-		"claim of a device":    {small + ", resourceClaims: [{name: gpu}]", "its claim gpu names no ResourceClaimTemplate"},
+		"claim of a device":    {small + ", resourceClaims: [{name: gpu}]", "its claim gpu names neither a ResourceClaim nor a ResourceClaimTemplate"},
 	} {
 		code, out, progress := run("plan", "-f", written(t, grouped(c.spec), plainPool), "-o", "json")
 		var p workload.Placement

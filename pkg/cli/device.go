@@ -21,14 +21,23 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 		}
 	}
 	translate.GroupClasses(classes)
-	claims := translate.NewDeviceClaims(classes, translate.NewClaimedDevices())
+	named := translate.NewClaimedDevices()
+	for i := range v.DeviceClaims {
+		named.AddClaim(&v.DeviceClaims[i])
+	}
+	claims := translate.NewDeviceClaims(classes, named)
 	for i := range v.DeviceTemplates {
 		claims.AddTemplate(&v.DeviceTemplates[i])
 	}
+	var asking []*cluster.Pod
 	for i := range s.Pods {
-		if len(s.Pods[i].DeviceTemplates) > 0 {
-			claims.FillPod(&s.Pods[i])
+		if p := &s.Pods[i]; len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 {
+			asking = append(asking, p)
 		}
+	}
+	claims.NoteFirst(asking)
+	for _, p := range asking {
+		claims.FillPod(p)
 	}
 	translate.SettleClaims(s.Pods, classes)
 	for _, name := range translate.UnmetResources(*s) {

@@ -132,6 +132,11 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 		err = decodeNamed(c, d, &o)
 		o.Namespace = namespaceOr(o.Namespace)
 		c.Storage.DeviceTemplates = append(c.Storage.DeviceTemplates, o)
+	case "resource.k8s.io ResourceClaim":
+		var o resourcev1.ResourceClaim
+		err = decodeNamed(c, d, &o)
+		o.Namespace = namespaceOr(o.Namespace)
+		c.Storage.DeviceClaims = append(c.Storage.DeviceClaims, o)
 	default:
 		return false, nil
 	}

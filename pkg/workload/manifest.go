@@ -40,6 +40,7 @@ type Storage struct {
 	Classes         []storagev1.StorageClass
 	DeviceClasses   []resourcev1.DeviceClass
 	DeviceTemplates []resourcev1.ResourceClaimTemplate // with their namespace
+	DeviceClaims    []resourcev1.ResourceClaim         // with their namespace
 }
 
 // ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and

@@ -76,6 +76,8 @@ type Pod struct {
 	// DeviceTemplates are the ResourceClaimTemplates of its claims, by name, sorted and each as often as it names it,
 	// as long as Need does not contain the devices that they ask for.
 	DeviceTemplates []string `json:"deviceTemplates,omitempty"`
+	// DeviceClaims are the ResourceClaims that it names itself, sorted, as long as nobody has said what they allow.
+	DeviceClaims []string `json:"deviceClaims,omitempty"`
 
 	// AskAgain is set when the eviction API refused this pod lately: the time before which it is not asked again.
 	AskAgain time.Time `json:"askAgain,omitzero"`

@@ -54,7 +54,7 @@ func (p *Pod) asksAs(other *Pod) bool {
 		(p.Controller != "" || maps.Equal(p.Labels, other.Labels) && slices.Equal(p.UnreadClaims, other.UnreadClaims))
 }
 
-func (p *Pod) asks() [10]any {
+func (p *Pod) asks() [11]any {
 	return [...]any{p.Need, p.NodeSelector, p.NodeAffinity, p.Tolerations, p.Spread, p.Affinity, p.AntiAffinity,
-		p.HostPorts, p.Unmodelled, p.DeviceTemplates}
+		p.HostPorts, p.Unmodelled, p.DeviceTemplates, p.DeviceClaims}
 }

@@ -26,7 +26,7 @@ const mostDeviceClaims = 100
 // makes more waits alone.
 const mostDeviceTemplates = 1000
 
-// addDeviceTemplates names the ResourceClaimTemplates of the pod. Other claims of devices are refused.
+// addDeviceTemplates names the ResourceClaimTemplates and ResourceClaims of the pod.
 func addDeviceTemplates(out *cluster.Pod, s corev1.PodSpec) {
 	if n := len(s.ResourceClaims); n > mostDeviceClaims {
 		out.Unmodelled = append(out.Unmodelled, fmt.Sprintf("it has %d resourceClaims; at most %d are supported", n,
@@ -38,14 +38,15 @@ func addDeviceTemplates(out *cluster.Pod, s corev1.PodSpec) {
 		case c.ResourceClaimTemplateName != nil:
 			out.DeviceTemplates = append(out.DeviceTemplates, *c.ResourceClaimTemplateName)
 		case c.ResourceClaimName != nil:
-			out.Unmodelled = append(out.Unmodelled, fmt.Sprintf("its claim %s names ResourceClaim %s, which other pods "+
-				"may share; of devices only those that a ResourceClaimTemplate asks for are supported", c.Name,
-				*c.ResourceClaimName))
+			out.DeviceClaims = append(out.DeviceClaims, *c.ResourceClaimName)
 		default:
-			out.Unmodelled = append(out.Unmodelled, fmt.Sprintf("its claim %s names no ResourceClaimTemplate", c.Name))
+			out.Unmodelled = append(out.Unmodelled, fmt.Sprintf("its claim %s names neither a ResourceClaim nor a ResourceClaimTemplate",
+				c.Name))
 		}
 	}
 	slices.Sort(out.DeviceTemplates)
+	slices.Sort(out.DeviceClaims)
+	out.DeviceClaims = slices.Compact(out.DeviceClaims)
 }
 
 // deviceAsk is what one ResourceClaim asks for.
@@ -113,11 +114,12 @@ type ClaimedDevices struct {
 	// resource or by a ResourceClaimTemplate whose devices can be counted; empty for any other.
 	Taken map[DeviceID]string
 	made  map[types.UID][]deviceAsk // by the pod
+	named map[string]namedClaim     // those that are not made for one pod, by namespace and name
 }
 
 // NewClaimedDevices knows no claim.
 func NewClaimedDevices() ClaimedDevices {
-	return ClaimedDevices{map[DeviceID]string{}, map[types.UID][]deviceAsk{}}
+	return ClaimedDevices{map[DeviceID]string{}, map[types.UID][]deviceAsk{}, map[string]namedClaim{}}
 }
 
 // AddClaim adds what a ResourceClaim says.
@@ -125,7 +127,11 @@ func (d ClaimedDevices) AddClaim(in *resourcev1.ResourceClaim) {
 	ask := newDeviceAsk(in.Spec)
 	made := in.Annotations[resourcev1.PodResourceClaimAnnotation] != ""
 	through := map[string]string{} // by request
-	if in.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true" || made && ask.refused == "" {
+	extended := in.Annotations[resourcev1.ExtendedResourceClaimAnnotation] == "true"
+	if !made && !extended {
+		d.named[in.Namespace+"/"+in.Name] = newNamedClaim(in, ask)
+	}
+	if extended || made && ask.refused == "" {
 		for _, r := range in.Spec.Devices.Requests {
 			if r.Exactly != nil {
 				through[r.Name] = r.Exactly.DeviceClassName
@@ -149,11 +155,12 @@ type DeviceClaims struct {
 	classes   map[string]DeviceClass
 	templates map[string]deviceAsk // by namespace and name
 	claimed   ClaimedDevices
+	first     map[string]*cluster.Pod // by namespace and name of a ResourceClaim: see NoteFirst
 }
 
 // NewDeviceClaims knows these, and no template.
 func NewDeviceClaims(classes []DeviceClass, claimed ClaimedDevices) DeviceClaims {
-	out := DeviceClaims{map[string]DeviceClass{}, map[string]deviceAsk{}, claimed}
+	out := DeviceClaims{map[string]DeviceClass{}, map[string]deviceAsk{}, claimed, map[string]*cluster.Pod{}}
 	for _, c := range classes {
 		out.classes[c.Name] = c
 	}
@@ -168,38 +175,56 @@ func (d DeviceClaims) AddTemplate(in *resourcev1.ResourceClaimTemplate) {
 // HasMostTemplates reports whether no further template is worth reading.
 func (d DeviceClaims) HasMostTemplates() bool { return len(d.templates) >= mostDeviceTemplates }
 
-// FillPod adds the devices that the pod's ResourceClaimTemplates ask for to what it needs, each as one unit of the
-// extended resource that is named after its DeviceClass. A pod whose devices cannot be counted gets the reasons. What
-// was made of a template counts even if the template is gone.
+// FillPod adds the devices that the pod's claims ask for to what it needs, each as one unit of the extended resource
+// that is named after its DeviceClass. A pod whose devices cannot be counted gets the reasons. What was made of a
+// template counts even if the template is gone.
 func (d DeviceClaims) FillPod(p *cluster.Pod) {
-	names := p.DeviceTemplates
-	p.DeviceTemplates = nil
-	asks := d.asksOf(p, names)
-	devices, problems := map[string]int64{}, []string(nil)
-	for i, ask := range asks {
-		why := ask.refused
-		for _, class := range slices.Concat(slices.Sorted(maps.Keys(ask.byClass)), ask.whole) {
-			if c, ok := d.classes[class]; !ok {
-				why = fmt.Sprintf("DeviceClass %s does not exist", class)
-			} else if c.Unread != "" {
-				why = fmt.Sprintf("the devices of DeviceClass %s cannot be counted: %s", class, c.Unread)
-			}
-			if n := ask.byClass[class]; n > 0 {
-				devices[deviceResource(d.classes[class].inGroup())] += n
-			}
-		}
-		for _, class := range ask.whole {
-			devices[cluster.Whole+d.classes[class].inGroup()] += cluster.WholeUnits
-		}
-		if why != "" {
+	names, claims := p.DeviceTemplates, p.DeviceClaims
+	p.DeviceTemplates, p.DeviceClaims = nil, nil
+	now, anew, problems := map[string]int64{}, map[string]int64{}, []string(nil)
+	for i, ask := range d.asksOf(p, names) {
+		if why := d.count(ask, now); why != "" {
 			problems = append(problems, fmt.Sprintf("ResourceClaimTemplate %s: %s", names[i], why))
+		}
+	}
+	for _, name := range claims {
+		ask, later := d.askOfNamed(p, name)
+		into := now
+		if later {
+			into = anew
+		}
+		if why := d.count(ask, into); why != "" {
+			problems = append(problems, fmt.Sprintf("ResourceClaim %s: %s", name, why))
 		}
 	}
 	if len(problems) > 0 {
 		p.Unmodelled = slices.Concat(p.Unmodelled, slices.Compact(problems))
 		return
 	}
-	p.Need, p.NeedAnew = withDevices(p.Need, devices), withDevices(p.NeedAnew, devices)
+	if len(anew) > 0 {
+		p.NeedAnew = withDevices(p.NextNeed(), anew)
+	}
+	p.Need, p.NeedAnew = withDevices(p.Need, now), withDevices(p.NeedAnew, now)
+}
+
+// count adds the devices that are asked for, by resource. It returns why it cannot.
+func (d DeviceClaims) count(ask deviceAsk, into map[string]int64) (why string) {
+	why = ask.refused
+	for _, class := range slices.Concat(slices.Sorted(maps.Keys(ask.byClass)), ask.whole) {
+		c, ok := d.classes[class]
+		if !ok {
+			why = fmt.Sprintf("DeviceClass %s does not exist", class)
+		} else if c.Unread != "" {
+			why = fmt.Sprintf("the devices of DeviceClass %s cannot be counted: %s", class, c.Unread)
+		}
+		if n := ask.byClass[class]; n > 0 {
+			into[deviceResource(c.inGroup())] += n
+		}
+	}
+	for _, class := range ask.whole {
+		into[cluster.Whole+d.classes[class].inGroup()] += cluster.WholeUnits
+	}
+	return why
 }
 
 // asksOf is what the claims of the pod ask for that were made of templates with these names or, unless all were made,

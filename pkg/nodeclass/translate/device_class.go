@@ -36,6 +36,9 @@ func UnmetResources(s cluster.Snapshot) []string {
 	unmet, waitedFor := unmetByClaims(s), map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
+		for _, e := range p.NeedAnew.Extended {
+			unmet[e.Name] = unmet[e.Name] || isClaimed(e.Name)
+		}
 		for _, e := range p.Need.Extended {
 			if n := byName[p.NodeName]; n != nil && n.Allocatable.Get(e.Name) == 0 {
 				unmet[e.Name] = true
@@ -52,7 +55,7 @@ func UnmetResources(s cluster.Snapshot) []string {
 		}
 	}
 	// hugepages have no domain
-	maps.DeleteFunc(unmet, func(name string, _ bool) bool { return !strings.Contains(name, "/") })
+	maps.DeleteFunc(unmet, func(name string, is bool) bool { return !is || !strings.Contains(name, "/") })
 	return slices.Sorted(maps.Keys(unmet))
 }
 

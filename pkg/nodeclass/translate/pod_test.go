@@ -145,16 +145,15 @@ func TestUnmodelled(t *testing.T) {
 	for text, want := range map[string][]string{
 		`{}`: nil,
 		`{nodeSelector: {team: a, karpenter.sh/nodepool: x, karpenter.sh/capacity-type: spot, karpenter.k8s.aws/instance-cpu: "4"}}`: nil,
-		`{resourceClaims: [{name: gpu}]}`:                               {"its claim gpu names no ResourceClaimTemplate"},
+		`{resourceClaims: [{name: gpu}]}`:                               {"its claim gpu names neither a ResourceClaim nor a ResourceClaimTemplate"},
 		`{resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]}`: nil,
-		`{resourceClaims: [{name: gpu, resourceClaimName: one}]}`: {
-			"its claim gpu names ResourceClaim one, which other pods may share; of devices only those that a ResourceClaimTemplate asks for are supported"},
-		`{schedulingGroup: {podGroupName: x}}`:                     {"scheduling in groups is not supported"},
-		`{nodeSelector: {kubernetes.io/hostname: n}}`:              {"it selects its node by kubernetes.io/hostname, which no new node can promise"},
-		`{nodeName: n, nodeSelector: {kubernetes.io/hostname: n}}`: nil,
-		`{nodeSelector: {karpenter.sh/registered: "true"}}`:        {"the label karpenter.sh/registered is restricted, pods may not ask for it"},
-		`{nodeSelector: {sub.karpenter.k8s.aws/x: y}}`:             {"the label sub.karpenter.k8s.aws/x is restricted, nodes do not carry it"},
-		`{nodeSelector: {karpenter.sh/capacity-type: cheap}}`:      {"karpenter.sh/capacity-type in (cheap): the capacity types are on-demand, spot and reserved"},
+		`{resourceClaims: [{name: gpu, resourceClaimName: one}]}`:       nil,
+		`{schedulingGroup: {podGroupName: x}}`:                          {"scheduling in groups is not supported"},
+		`{nodeSelector: {kubernetes.io/hostname: n}}`:                   {"it selects its node by kubernetes.io/hostname, which no new node can promise"},
+		`{nodeName: n, nodeSelector: {kubernetes.io/hostname: n}}`:      nil,
+		`{nodeSelector: {karpenter.sh/registered: "true"}}`:             {"the label karpenter.sh/registered is restricted, pods may not ask for it"},
+		`{nodeSelector: {sub.karpenter.k8s.aws/x: y}}`:                  {"the label sub.karpenter.k8s.aws/x is restricted, nodes do not carry it"},
+		`{nodeSelector: {karpenter.sh/capacity-type: cheap}}`:           {"karpenter.sh/capacity-type in (cheap): the capacity types are on-demand, spot and reserved"},
 		`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}}`: {
 			"node affinity by field (metadata.name in matchFields) is not supported"},
 		`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{}]}}}}`: {

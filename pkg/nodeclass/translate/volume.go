@@ -194,8 +194,8 @@ func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Req
 // FillPod fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
 // volumes are left out.
 func (s Storage) FillPod(p *cluster.Pod) {
-	var problems []string
-	p.VolumeZones, problems = s.allowedRequirements(p.Namespace, p.UnreadClaims)
+	zones, problems := s.allowedRequirements(p.Namespace, p.UnreadClaims)
+	p.VolumeZones = combineAlternatives(p.VolumeZones, zones)
 	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
 	for _, v := range p.Volumes {
 		if part := cluster.RequiredDriver(v.Driver); s.OptIn[v.Driver] && !slices.Contains(p.Requires, part) {

@@ -64,7 +64,7 @@ type Devices struct {
 // the DeviceClasses unless one of these serves it. A cluster that does not know DeviceClasses has none; whoever may not
 // read them does not know.
 func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
-	claims := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.DeviceTemplates) > 0 })
+	claims := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 })
 	wanted := translate.UnmetResources(*s)
 	if !claims && len(wanted) == 0 {
 		return nil
@@ -227,7 +227,7 @@ func (c Devices) fillPods(ctx context.Context, pods []cluster.Pod, classes []tra
 	}
 	byNamespace := map[string][]*cluster.Pod{}
 	for i := range pods {
-		if p := &pods[i]; len(p.DeviceTemplates) > 0 {
+		if p := &pods[i]; len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 {
 			byNamespace[p.Namespace] = append(byNamespace[p.Namespace], p)
 		}
 	}
@@ -236,9 +236,12 @@ func (c Devices) fillPods(ctx context.Context, pods []cluster.Pod, classes []tra
 	for namespace, waiting := range byNamespace {
 		g.Go(func() error {
 			known := translate.NewDeviceClaims(classes, claimed)
-			if err := c.readTemplates(ctx, namespace, known); err != nil {
-				return err
+			if slices.ContainsFunc(waiting, func(p *cluster.Pod) bool { return len(p.DeviceTemplates) > 0 }) {
+				if err := c.readTemplates(ctx, namespace, known); err != nil {
+					return err
+				}
 			}
+			known.NoteFirst(waiting)
 			for _, p := range waiting {
 				known.FillPod(p)
 			}

@@ -307,8 +307,8 @@ func takeUnmodelled(list []*cluster.Pod) (known []*cluster.Pod, out []plan.Unpla
 		if len(p.UnreadClaims) > 0 {
 			why = append(why, "nobody has read where its volumes are")
 		}
-		if len(p.DeviceTemplates) > 0 {
-			why = append(why, "nobody has read which devices its ResourceClaimTemplates ask for")
+		if len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 {
+			why = append(why, "nobody has read which devices its ResourceClaims ask for")
 		}
 		if p.Need.Negative() {
 			why = append(why, "it requests a negative amount: "+p.Need.String())

@@ -36,6 +36,7 @@ var unsigned = map[string]string{
 	"Virtual":         "such a pod is packed as any other",
 	"UnreadClaims":    "such pods have no place, which is decided before",
 	"DeviceTemplates": "such pods have no place, which is decided before",
+	"DeviceClaims":    "such pods have no place, which is decided before",
 	"Bound":           "only metrics tell it",
 	"Unschedulable":   "only reasons quote it",
 	"ReadySince":      "only metrics and rollouts read it",

@@ -1,0 +1,58 @@
+package translate_test
+
+import (
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+	resourcev1 "k8s.io/api/resource/v1"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass/translate"
+)
+
+// A ResourceClaim that a pod names counts for the oldest pod that waits for it while nobody has it. Once it is
+// allocated pods follow it to its node, and who has it alone takes it along; nobody else moves.
+func TestClaimsThatPodsName(t *testing.T) {
+	const spec = `spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}}`
+	const on = `, allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: n1, device: a}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}`
+	const two = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+	free := resources.List{CPU: 100, Pods: 1}
+	follows := [][]requirements.Requirement{{requirements.Of("kubernetes.io/hostname", "n1")}}
+	for name, c := range map[string]struct {
+		claim string
+		pod   cluster.Pod
+		want  cluster.Pod
+	}{
+		"waits first":  {`{metadata: {name: c, namespace: default}, ` + spec + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free.With(two, 2)}},
+		"waits second": {`{metadata: {name: c, namespace: default}, ` + spec + `}`, cluster.Pod{Name: "z"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: pod other gets its devices first, and this one follows it to its node"}}},
+		"follows":      {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: other, uid: u-other}]` + on + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, VolumeZones: follows}},
+		"has it alone": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: a, uid: u-a}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"}, cluster.Pod{Need: free, NeedAnew: free.With(two, 2)}},
+		"shares it": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: a, uid: u-a}, {resource: pods, name: b, uid: u-b}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"},
+			cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: its devices are on this node, and not for this pod alone: it does not move"}}},
+		"shares it with no pod": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{apiGroup: x.example, resource: jobs, name: a, uid: u-a}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"},
+			cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: its devices are on this node, and not for this pod alone: it does not move"}}},
+		"is not there":    {`{metadata: {name: other, namespace: default}}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: it does not exist"}}},
+		"of somebody":     {`{metadata: {name: c, namespace: default, annotations: {resource.kubernetes.io/pod-claim-name: g}}, ` + spec + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: it does not exist"}}},
+		"goes":            {`{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, ` + spec + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: it is being deleted"}}},
+		"cannot be read":  {`{metadata: {name: c, namespace: default}, spec: {devices: {requests: [{name: r, firstAvailable: [{name: x, deviceClassName: y}]}]}}}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: request r is firstAvailable"}}},
+		"is anywhere":     {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {allocation: {devices: {}}}}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free}},
+		"is nobody knows": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {allocation: {nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.uid, operator: In, values: [x]}]}]}}}}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: where its devices are is not known: node affinity by field (metadata.uid in matchFields) is not supported"}}},
+	} {
+		named := translate.NewClaimedDevices()
+		in := read[resourcev1.ResourceClaim](t, c.claim)
+		named.AddClaim(&in)
+		claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), named)
+		p, created := c.pod, time.Unix(1, 0)
+		p.Namespace, p.UID, p.Created, p.Need, p.DeviceClaims = "default", "u-"+p.Name, created, free, []string{"c"}
+		other := cluster.Pod{Namespace: "default", Name: "other", Created: created, DeviceClaims: []string{"c"}}
+		claims.NoteFirst([]*cluster.Pod{&other, &p})
+		claims.FillPod(&p)
+		c.want.Namespace, c.want.UID, c.want.Created, c.want.Name, c.want.NodeName = "default", p.UID, created, p.Name, p.NodeName
+		if d := cmp.Diff(c.want, p); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
