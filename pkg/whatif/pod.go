@@ -40,18 +40,14 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 	}
 	group, quick := waitingAlike(s, i), s
 	quick.Rules.PackingIterations = cluster.NoIterations
-	q := newQuestion(s, most, func(family) bool { return true }, w.answer)
-	if _, placed := w.answer(quick); !placed { // else only a pass that searches gives the place to others
-		q.in, q.sure = []cluster.Snapshot{quick}, q.in
-	}
-	if len(group.Affinity) == 0 && q.sure != nil { // else it may wait for others
-		few := quick
-		few.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool {
+	if len(group.Affinity) == 0 { // else it may wait for others
+		quick.Pods = slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool {
 			return p.NodeName == "" && p.Key() != key && (len(group.Spread) == 0 || !group.has(&p))
 		})
-		if _, placed := w.answer(few); !placed && len(few.Pods) < len(s.Pods) {
-			q.in = []cluster.Snapshot{few, quick}
-		}
+	}
+	q := newQuestion(s, most, func(family) bool { return true }, w.answer)
+	if _, placed := w.answer(quick); !placed { // else others take its place
+		q.in, q.sure = quick, &s
 	}
 	return q.search(podFamilies(s, group))
 }

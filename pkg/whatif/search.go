@@ -56,10 +56,8 @@ func inSteps(pool string, was, step, count int64, to func(n int64) Edit) family 
 
 // question is one answer that is to change.
 type question struct {
-	// snapshots with the answer. Where there are two, the first has fewer pods that wait: what helps nobody there does
-	// not help
-	in     []cluster.Snapshot
-	sure   []cluster.Snapshot // the same, answered as a pass does that searches; nil where those of in are
+	in     cluster.Snapshot  // with the answer
+	sure   *cluster.Snapshot // in which a change has to help too, where in has fewer pods and a pass that searches less
 	answer func(s cluster.Snapshot) (Outcome, bool)
 	takes  func(p cluster.Pool) bool // whether the API server does
 	rivals func(f family) bool       // whether others may take what its edits give
@@ -71,7 +69,7 @@ type question struct {
 
 func newQuestion(s cluster.Snapshot, most Limits, rivals func(f family) bool,
 	answer func(s cluster.Snapshot) (Outcome, bool)) *question {
-	return &question{in: []cluster.Snapshot{s}, answer: answer, takes: most.Accept, rivals: rivals,
+	return &question{in: s, answer: answer, takes: most.Accept, rivals: rivals,
 		helped: map[string]bool{}, left: cmp.Or(most.Work, DefaultWork)}
 }
 
@@ -80,7 +78,7 @@ func (q *question) accept(e Edit) bool {
 	if q.takes == nil || e.Kind != "NodePool" {
 		return true
 	}
-	p, _ := Change{Edits: []Edit{e}}.Apply(q.in[0]).PoolOf(e.Name)
+	p, _ := Change{Edits: []Edit{e}}.Apply(q.in).PoolOf(e.Name)
 	return q.takes(p)
 }
 
@@ -101,25 +99,20 @@ func workOf(s cluster.Snapshot) int {
 
 // mayHelp reports whether the edits change the answer as far as the fewest pods tell.
 func (q *question) mayHelp(edits []Edit) bool {
-	_, ok := q.askAbout(q.in[:1], edits)
+	_, ok := q.askAbout(q.in, edits)
 	return ok
 }
 
-// askAbout reports what the edits bring in the last of the snapshots, and whether they change the answer in each. It
-// says no where no work is left.
-func (q *question) askAbout(all []cluster.Snapshot, edits []Edit) (out Outcome, ok bool) {
-	for _, s := range all {
-		work := workOf(s)
-		if q.left < work {
-			q.short = true
-			return Outcome{}, false
-		}
-		q.left, q.asked = q.left-work, q.asked+1
-		if out, ok = q.answer(Change{Edits: edits}.Apply(s)); !ok {
-			return out, false
-		}
+// askAbout reports what the edits bring in the snapshot, and whether they change the answer. It says no where no work
+// is left.
+func (q *question) askAbout(s cluster.Snapshot, edits []Edit) (out Outcome, ok bool) {
+	work := workOf(s)
+	if q.left < work {
+		q.short = true
+		return out, false
 	}
-	return out, ok
+	q.left, q.asked = q.left-work, q.asked+1
+	return q.answer(Change{Edits: edits}.Apply(s))
 }
 
 // search looks for single edits, and where there are none for pairs.
@@ -174,14 +167,14 @@ func (q *question) smallest(f family, beside ...Edit) (c Change, ok bool) {
 	if !ok || q.sure == nil {
 		return c, ok
 	}
-	if out, sure := q.askAbout(q.sure, c.Edits); sure {
+	if out, sure := q.askAbout(*q.sure, c.Edits); sure {
 		c.Outcome = out
 		return c, true
 	}
-	return q.smallestIn(q.sure, f, beside)
+	return q.smallestIn(*q.sure, f, beside)
 }
 
-func (q *question) smallestIn(in []cluster.Snapshot, f family, beside []Edit) (c Change, ok bool) {
+func (q *question) smallestIn(in cluster.Snapshot, f family, beside []Edit) (c Change, ok bool) {
 	try := func(e Edit) (Change, bool) {
 		edits := append(slices.Clone(beside), e)
 		out, ok := q.askAbout(in, edits)
@@ -217,7 +210,7 @@ const firstSteps = 4
 // firstStep is the first step that changes the answer of a family whose widest edit does not. There is one where others
 // take what that gives: with all types to choose from, cheaper nodes for them may use up a limit.
 func (q *question) firstStep(f family, _ ...Edit) (c Change, ok bool) {
-	if q.helped[f.place] || !q.rivals(f) || f.count == 1 || len(q.in) > 1 && !q.mayHelp([]Edit{f.widest()}) {
+	if q.helped[f.place] || !q.rivals(f) || f.count == 1 || q.sure != nil && !q.mayHelp([]Edit{f.widest()}) {
 		return Change{}, false
 	}
 	for n := 1; n < f.count && n <= firstSteps && !ok; n++ {
@@ -231,13 +224,14 @@ func (q *question) firstStep(f family, _ ...Edit) (c Change, ok bool) {
 // mostSearched is how many pods that wait make a search longer: of more, the search is no deeper.
 const mostSearched = 200
 
-// mostPairs bounds the pairs that are told.
+// mostPairs bounds the pairs that are told. Each costs two searches for a smallest edit: double of it takes the work of a
+// large cluster, and with half of it a choice between two objects may be missing.
 const mostPairs = 3
 
 // pairs looks for two edits that change the answer together. A node is of one NodePool, so two edits help of which none
 // is about another one than its partner.
 func (q *question) pairs(all []family) (out []Change) {
-	pools := q.in[0].Pools
+	pools := q.in.Pools
 	if len(pools) == 0 {
 		pools = []cluster.Pool{{}}
 	}

@@ -16,9 +16,12 @@ import (
 
 // Bounds of the search for what would give a pod a node.
 const (
-	longWait       = 5 * time.Minute // that a pod has waited before it is searched for
+	longWait = 5 * time.Minute // that a pod has waited before it is searched for
+	// Half of it asks twice as often; with double of it a change is said for 20 minutes after it has ceased to help.
 	wouldHelpValid = 10 * time.Minute
-	mostWouldHelp  = 100 // answers that are kept
+	// answers that are kept, of which a pass asks for one: half of it is as many as minutes in which answers hold, and
+	// double of it forgets them later
+	mostWouldHelp = 100
 )
 
 // wouldHelp is what was found to give pods a node, by what makes them and why they wait.
