@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
@@ -127,7 +128,11 @@ func unmetRequirements(d manifest.Document, p api.NodePool, load instancetypes.C
 			_, has := t.Requirements.Get(r.Key)
 			return has
 		})
-		if err != nil || !known {
+		if rest, auto := strings.CutPrefix(r.Key, "eks.amazonaws.com/instance-"); auto {
+			notes = append(notes, d.Errorf(fmt.Sprintf("%s[%d].key", at, i), "%s is a label of EKS Auto Mode, which says nothing "+
+				"of a type here: write karpenter.k8s.aws/instance-%s", r.Key, rest).Error())
+		}
+		if err != nil || !known || r.Key == corev1.LabelOSStable { // which is that of the class
 			continue
 		}
 		if all = append(all, one); !meets(one) {
