@@ -6,9 +6,6 @@ import (
 	"os"
 	"strings"
 	"testing"
-
-	"joiner.sh/pkg/model/annotations"
-	"joiner.sh/pkg/settings"
 )
 
 // TestListsAndObjectsHoldPlainTexts: a comma would make two of one, and what is no text would be left out unseen.
@@ -35,14 +32,14 @@ func TestListsAndObjectsHoldPlainTexts(t *testing.T) {
 // TestPagesListTheSettings compares the tables of infra/README.md and infra/settings.md with pkg/settings and
 // pkg/model/annotations; `make golden` rewrites them.
 func TestPagesListTheSettings(t *testing.T) {
-	generated(t, "../README.md", settingsBegin, settingsEnd, settings.MarkdownFirst())
-	generated(t, "../settings.md", settingsBegin, settingsEnd, settings.MarkdownReference()+annotations.MarkdownPool())
+	generated(t, "../README.md", settingsBegin, settingsEnd, markdownFirst())
+	generated(t, "../settings.md", settingsBegin, settingsEnd, markdownReference()+markdownPool())
 }
 
 // TestSchemaHasTheSettings compares the schema of cdk.json with pkg/settings, and cdk.json with the schema; `make golden`
 // rewrites it.
 func TestSchemaHasTheSettings(t *testing.T) {
-	want, err := settings.Schema()
+	want, err := settingsSchema()
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -1,9 +1,11 @@
 package settings
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/pem"
 	"fmt"
+	"math"
 	"regexp"
 	"slices"
 	"strconv"
@@ -11,74 +13,63 @@ import (
 	"time"
 )
 
-// durationRange is an inclusive range of time.
-type durationRange struct{ least, most time.Duration }
-
-// wholeRange is an inclusive range of whole numbers.
-type wholeRange struct{ least, most int }
-
-// numberRange is an inclusive range of numbers.
-type numberRange struct{ least, most float64 }
-
-// textSetting is a knob whose value is taken as it is written, if ok accepts it.
-func textSetting[V any](s Setting, field func(*V) *string, ok func(string) bool) settingBinding[V] {
-	s.Kind = KindText
-	return settingBinding[V]{s, func(v *V, in string) error {
-		if !ok(in) {
-			return errNotAllowed()
+// bindSetting is a knob of a kind whose values parse reads, if it accepts them.
+func bindSetting[V, T any](s Setting, kind Kind, field func(*V) *T, parse func(string) (T, bool)) settingBinding[V] {
+	s.Kind = kind
+	return settingBinding[V]{s, func(v *V, in string) bool {
+		value, ok := parse(in)
+		if ok {
+			*field(v) = value
 		}
-		*field(v) = in
-		return nil
+		return ok
 	}}
 }
 
+// within reads what parse does, from the least to the most. NaN is neither.
+func within[T cmp.Ordered](least, most T, parse func(string) (T, error)) func(string) (T, bool) {
+	return func(in string) (T, bool) {
+		x, err := parse(in)
+		return x, err == nil && x >= least && x <= most
+	}
+}
+
+func parseNumber(in string) (float64, error) { return strconv.ParseFloat(in, 64) }
+
+// matches accepts texts that the pattern describes.
+func matches(pattern string) func(string) bool {
+	return func(in string) bool { return regexp.MustCompile(pattern).MatchString(in) }
+}
+
+// textSetting is a knob whose value is taken as it is written, if ok accepts it.
+func textSetting[V any](s Setting, field func(*V) *string, ok func(string) bool) settingBinding[V] {
+	return bindSetting(s, KindText, field, func(in string) (string, bool) { return in, ok(in) })
+}
+
 // choiceSetting is a knob with a few words to choose from, compared exactly.
-func choiceSetting[V any](s Setting, words []string, set func(*V, string)) settingBinding[V] {
-	s.Kind = KindChoice
+func choiceSetting[V any, T ~string](s Setting, words []T, field func(*V) *T) settingBinding[V] {
 	s.Allowed = orList(words)
-	return settingBinding[V]{s, func(v *V, in string) error {
-		if !slices.Contains(words, in) {
-			return errNotAllowed()
-		}
-		set(v, in)
-		return nil
-	}}
+	return bindSetting(s, KindChoice, field, func(in string) (T, bool) { return T(in), slices.Contains(words, T(in)) })
 }
 
 // boolSetting is a knob that is on or off.
 func boolSetting[V any](s Setting, field func(*V) *bool) settingBinding[V] {
-	s.Unit = "true or false"
-	return choiceSetting(s, []string{"true", "false"}, func(v *V, in string) { *field(v) = in == "true" })
+	s.Unit, s.Allowed = "true or false", "true or false"
+	return bindSetting(s, KindChoice, field, func(in string) (on, ok bool) {
+		return in == "true", in == "true" || in == "false"
+	})
 }
 
 // durationSetting is a knob counted in time, written as Go writes it (90s, 3m, 1h30m).
-func durationSetting[V any](s Setting, allowed durationRange, field func(*V) *time.Duration) settingBinding[V] {
-	s.Kind = KindText
+func durationSetting[V any](s Setting, least, most time.Duration, field func(*V) *time.Duration) settingBinding[V] {
 	s.Unit = "duration"
-	s.Allowed = fmt.Sprintf("a duration such as 90s, 3m or 1h30m, from %s to %s", shortDuration(allowed.least),
-		shortDuration(allowed.most))
-	return settingBinding[V]{s, func(v *V, in string) error {
-		d, err := time.ParseDuration(in)
-		if err != nil || d < allowed.least || d > allowed.most {
-			return errNotAllowed()
-		}
-		*field(v) = d
-		return nil
-	}}
+	s.Allowed = fmt.Sprintf("a duration such as 90s, 3m or 1h30m, from %s to %s", shortDuration(least), shortDuration(most))
+	return bindSetting(s, KindText, field, within(least, most, time.ParseDuration))
 }
 
 // wholeSetting is a knob that counts something.
-func wholeSetting[V any](s Setting, allowed wholeRange, field func(*V) *int) settingBinding[V] {
-	s.Kind = KindWhole
-	s.Allowed = fmt.Sprintf("a whole number from %d to %d", allowed.least, allowed.most)
-	return settingBinding[V]{s, func(v *V, in string) error {
-		n, err := strconv.Atoi(in)
-		if err != nil || n < allowed.least || n > allowed.most {
-			return errNotAllowed()
-		}
-		*field(v) = n
-		return nil
-	}}
+func wholeSetting[V any](s Setting, least, most int, field func(*V) *int) settingBinding[V] {
+	s.Allowed = fmt.Sprintf("a whole number from %d to %d", least, most)
+	return bindSetting(s, KindWhole, field, within(least, most, strconv.Atoi))
 }
 
 const auto = "auto"
@@ -87,10 +78,10 @@ const auto = "auto"
 func orAuto[V any](b settingBinding[V], field func(*V) *int) settingBinding[V] {
 	set := b.set
 	b.Allowed += ", or " + auto
-	b.set = func(v *V, in string) error {
+	b.set = func(v *V, in string) bool {
 		if in == auto {
 			*field(v) = Auto
-			return nil
+			return true
 		}
 		return set(v, in)
 	}
@@ -102,10 +93,10 @@ func orSwitch[V any](b settingBinding[V], turn func(v *V, on bool)) settingBindi
 	b.Kind = KindSwitch
 	b.Allowed = "true, false or " + b.Allowed
 	set := b.set
-	b.set = func(v *V, in string) error {
+	b.set = func(v *V, in string) bool {
 		if in == "true" || in == "false" {
 			turn(v, in == "true")
-			return nil
+			return true
 		}
 		return set(v, in)
 	}
@@ -114,164 +105,62 @@ func orSwitch[V any](b settingBinding[V], turn func(v *V, on bool)) settingBindi
 
 // wholeOf is a knob that takes a few numbers only.
 func wholeOf[V any](s Setting, numbers []int, field func(*V) *int) settingBinding[V] {
-	s.Kind = KindWhole
-	words := make([]string, len(numbers))
-	for i, n := range numbers {
-		words[i] = strconv.Itoa(n)
-	}
-	s.Allowed = orList(words)
-	return settingBinding[V]{s, func(v *V, in string) error {
+	s.Allowed = orList(numbers)
+	return bindSetting(s, KindWhole, field, func(in string) (int, bool) {
 		n, err := strconv.Atoi(in)
-		if err != nil || !slices.Contains(numbers, n) {
-			return errNotAllowed()
-		}
-		*field(v) = n
-		return nil
-	}}
+		return n, err == nil && slices.Contains(numbers, n)
+	})
 }
 
 // moneySetting is a knob in USD, more than nothing.
 func moneySetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
-	s.Kind = KindNumber
 	s.Allowed = "a number more than 0"
-	return settingBinding[V]{s, func(v *V, in string) error {
-		f, err := strconv.ParseFloat(in, 64)
-		if err != nil || !(f > 0 && f <= 1e9) { // the negation refuses NaN too
-			return errNotAllowed()
-		}
-		*field(v) = f
-		return nil
-	}}
+	return bindSetting(s, KindNumber, field, within(math.SmallestNonzeroFloat64, 1e9, parseNumber))
 }
 
 // listSetting is a knob with several texts, separated by commas.
 func listSetting[V any](s Setting, field func(*V) *[]string, ok func(string) bool) settingBinding[V] {
-	s.Kind = KindList
-	return settingBinding[V]{s, func(v *V, in string) error {
-		var out []string
+	return bindSetting(s, KindList, field, func(in string) (out []string, _ bool) {
 		for part := range strings.SplitSeq(in, ",") {
 			part = strings.TrimSpace(part)
 			if !ok(part) || slices.Contains(out, part) {
-				return errNotAllowed()
+				return nil, false
 			}
 			out = append(out, part)
 		}
-		*field(v) = out
-		return nil
-	}}
+		return out, true
+	})
 }
 
 // pairsSetting is a knob with several keys and their values, separated by commas.
 func pairsSetting[V any](s Setting, field func(*V) *[]Pair, ok func(Pair) bool) settingBinding[V] {
-	s.Kind = KindPairs
-	return settingBinding[V]{s, func(v *V, in string) error {
-		var out []Pair
+	return bindSetting(s, KindPairs, field, func(in string) (out []Pair, _ bool) {
 		for part := range strings.SplitSeq(in, ",") {
 			key, value, found := strings.Cut(part, "=")
 			p := Pair{strings.TrimSpace(key), strings.TrimSpace(value)}
 			if !found || !ok(p) || slices.ContainsFunc(out, func(o Pair) bool { return o.Key == p.Key }) {
-				return errNotAllowed()
+				return nil, false
 			}
 			out = append(out, p)
 		}
-		*field(v) = out
-		return nil
-	}}
-}
-
-// statementsSetting is a knob with statements of an IAM policy, as JSON.
-func statementsSetting[V any](s Setting, field func(*V) *[]Statement) settingBinding[V] {
-	s.Kind = KindStatements
-	return settingBinding[V]{s, func(v *V, in string) error {
-		list, ok := parseStatements(in)
-		if !ok {
-			return errNotAllowed()
-		}
-		*field(v) = list
-		return nil
-	}}
+		return out, true
+	})
 }
 
 // fractionSetting is a knob that is a part of a whole, from 0 up to but not including 1.
 func fractionSetting[V any](s Setting, field func(*V) *float64) settingBinding[V] {
-	s.Kind = KindNumber
 	s.Unit = "fraction"
 	s.Allowed = "a number from 0 to 0.99, where 0.075 means 7.5 %"
-	return settingBinding[V]{s, func(v *V, in string) error {
-		f, err := strconv.ParseFloat(in, 64)
-		if err != nil || !(f >= 0 && f <= 0.99) { // the negation refuses NaN too
-			return errNotAllowed()
-		}
-		*field(v) = f
-		return nil
-	}}
+	return bindSetting(s, KindNumber, field, within(0, 0.99, parseNumber))
 }
 
 // numberSetting is a knob counted in parts of a unit.
-func numberSetting[V any](s Setting, allowed numberRange, field func(*V) *float64) settingBinding[V] {
-	s.Kind = KindNumber
-	s.Allowed = fmt.Sprintf("a number from %v to %v", allowed.least, allowed.most)
-	return settingBinding[V]{s, func(v *V, in string) error {
-		f, err := strconv.ParseFloat(in, 64)
-		if err != nil || !(f >= allowed.least && f <= allowed.most) { // the negation refuses NaN too
-			return errNotAllowed()
-		}
-		*field(v) = f
-		return nil
-	}}
+func numberSetting[V any](s Setting, least, most float64, field func(*V) *float64) settingBinding[V] {
+	s.Allowed = fmt.Sprintf("a number from %v to %v", least, most)
+	return bindSetting(s, KindNumber, field, within(least, most, parseNumber))
 }
 
-// isClusterName accepts what EKS does.
-func isClusterName(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$`).MatchString(s)
-}
-
-func isRoleName(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
-}
-
-// isRole accepts a role's name, with its path or without, and its ARN.
-func isRole(s string) bool {
-	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9]{12}:role/)?([A-Za-z0-9_+=,.@-]+/)*[A-Za-z0-9_+=,.@-]{1,64}$`).MatchString(s)
-}
-
-func isRolePath(s string) bool {
-	return len(s) <= 512 && regexp.MustCompile(`^/([A-Za-z0-9_+=,.@-]+/)*$`).MatchString(s)
-}
-
-func isPolicyARN(s string) bool {
-	return regexp.MustCompile(`^arn:aws[a-z-]*:iam::([0-9]{12}|aws):policy/[A-Za-z0-9_+=,.@/-]{1,512}$`).MatchString(s)
-}
-
-func isKeyARN(s string) bool {
-	return regexp.MustCompile(`^arn:aws[a-z-]*:kms:[a-z0-9-]+:[0-9]{12}:key/[A-Za-z0-9-]{1,64}$`).MatchString(s)
-}
-
-func isAccount(s string) bool { return regexp.MustCompile(`^[0-9]{12}$`).MatchString(s) }
-
-func isRegion(s string) bool {
-	return regexp.MustCompile(`^[a-z]{2,}(-[a-z]+)+-[0-9]$`).MatchString(s)
-}
-
-func isNamePrefix(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9-]{0,19}$`).MatchString(s)
-}
-
-func isPolicy(s string) bool {
-	return regexp.MustCompile(`^(arn:aws[a-z-]*:iam::[0-9a-z]*:policy/)?[A-Za-z0-9_+=,.@/-]{1,128}$`).MatchString(s)
-}
-
-func isParameter(s string) bool {
-	return regexp.MustCompile(`^/?[A-Za-z0-9_.*-]+(/[A-Za-z0-9_.*-]+)*$`).MatchString(s)
-}
-
-func isNamespace(s string) bool {
-	return regexp.MustCompile(`^[a-z0-9]([a-z0-9-]{0,61}[a-z0-9])?$`).MatchString(s)
-}
-
-func isEmail(s string) bool {
-	return regexp.MustCompile(`^[^@\s,]+@[^@\s,]+\.[^@\s,]+$`).MatchString(s)
-}
+func isRolePath(s string) bool { return len(s) <= 512 && matches(`^/([A-Za-z0-9_+=,.@-]+/)*$`)(s) }
 
 // isID accepts the ids of one kind of EC2 resource.
 func isID(kind string) func(string) bool {
@@ -279,17 +168,9 @@ func isID(kind string) func(string) bool {
 }
 
 func isTag(p Pair) bool {
-	return regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{1,128}$`).MatchString(p.Key) &&
+	return matches(`^[\p{L}\p{N} _.:/+@-]{1,128}$`)(p.Key) &&
 		!strings.HasPrefix(p.Key, "aws:") &&
-		regexp.MustCompile(`^[\p{L}\p{N} _.:/+@-]{0,256}$`).MatchString(p.Value)
-}
-
-func isHTTPS(s string) bool {
-	return regexp.MustCompile(`^https://[^/\s]+/?$`).MatchString(s)
-}
-
-func isCIDR(s string) bool {
-	return regexp.MustCompile(`^[0-9a-fA-F.:]+/[0-9]{1,3}$`).MatchString(s)
+		matches(`^[\p{L}\p{N} _.:/+@-]{0,256}$`)(p.Value)
 }
 
 func isCABundle(s string) bool {
@@ -301,15 +182,10 @@ func isCABundle(s string) bool {
 	return block != nil && block.Type == "CERTIFICATE"
 }
 
-// isCron tells five fields; whether they come to a time is found out where they are read.
-func isCron(s string) bool {
-	return regexp.MustCompile(`^[0-9A-Za-z*/,?-]+( [0-9A-Za-z*/,?-]+){4}$`).MatchString(s)
-}
-
 // isZonedCron tells five fields, with or without a time zone before them.
 func isZonedCron(s string) bool {
 	zone, fields := splitTimeZone(s)
-	return isZone(zone) && isCron(fields)
+	return matches(`^[A-Za-z][A-Za-z0-9_+/-]*$`)(zone) && matches(`^[0-9A-Za-z*/,?-]+( [0-9A-Za-z*/,?-]+){4}$`)(fields)
 }
 
 // splitTimeZone returns the IANA name that CRON_TZ= gives before the five fields, UTC without it, and the fields.
@@ -321,18 +197,14 @@ func splitTimeZone(schedule string) (zone, fields string) {
 	return "UTC", schedule
 }
 
-func isZone(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z][A-Za-z0-9_+/-]*$`).MatchString(s)
-}
-
-func isPushPath(s string) bool {
-	return regexp.MustCompile(`^[A-Za-z0-9]{32,64}$`).MatchString(s)
-}
-
 func anyText(string) bool { return true }
 
 // orList is "a, b or c".
-func orList(words []string) string {
+func orList[T any](all []T) string {
+	words := make([]string, len(all))
+	for i, w := range all {
+		words[i] = fmt.Sprint(w)
+	}
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -21,15 +21,15 @@ func remoteWriteKnobs() []settingBinding[Values] {
 		textSetting(Setting{Name: "remoteWriteURL", Env: "REMOTE_WRITE_URL", Unit: "URL",
 			Allowed: "an https URL with its path, such as that of a workspace of Amazon Managed Service for Prometheus; http as well where nothing authenticates",
 			Doc:     "Where lifecycle sends Karpenter's metrics once a minute, by Prometheus remote write. Joiner signs requests to Amazon Managed Service for Prometheus. Without it metrics go to CloudWatch alone."},
-			func(v *Values) *string { return &v.RemoteWrite.URL }, isEndpoint),
+			func(v *Values) *string { return &v.RemoteWrite.URL }, matches(`^https?://[^/\s]+(/[^\s]*)?$`)),
 		textSetting(Setting{Name: "remoteWriteSecret", Env: "REMOTE_WRITE_SECRET", Unit: "ARN",
 			Allowed: "the ARN of a secret of AWS Secrets Manager",
 			Doc:     "A secret that authenticates requests to other services: a bearer token, or JSON with token, username and password, or certificate and key. ca may be beside each, where the endpoint has a private certificate authority."},
-			func(v *Values) *string { return &v.RemoteWrite.Secret }, isSecretARN),
+			func(v *Values) *string { return &v.RemoteWrite.Secret }, matches(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+$`)),
 		choiceSetting(Setting{Name: "remoteWriteDetail", Env: "REMOTE_WRITE_DETAIL", Default: RemoteWriteNodes, Unit: "word",
 			Doc: "Which series are sent: some hundred for the cluster, besides about 40 for each node, or all, with those of each pod and each offering of EC2."},
 			[]string{RemoteWriteCluster, RemoteWriteNodes, RemoteWriteAll},
-			func(v *Values, s string) { v.RemoteWrite.Detail = s }),
+			func(v *Values) *string { return &v.RemoteWrite.Detail }),
 	}
 }
 
@@ -77,13 +77,4 @@ func (r RemoteWrite) WorkspaceID() (workspace, region string) {
 		return "", ""
 	}
 	return m[2], m[1]
-}
-
-func isEndpoint(s string) bool {
-	return regexp.MustCompile(`^https?://[^/\s]+(/[^\s]*)?$`).MatchString(s)
-}
-
-func isSecretARN(s string) bool {
-	return regexp.MustCompile(`^arn:aws[a-z-]*:secretsmanager:[a-z0-9-]+:[0-9]{12}:secret:[A-Za-z0-9/_+=.@-]+$`).
-		MatchString(s)
 }

@@ -1,8 +1,8 @@
 package settings
 
 import (
-	"errors"
 	"fmt"
+	"joiner.sh/pkg/model/lists"
 	"slices"
 	"strings"
 	"time"
@@ -224,18 +224,12 @@ func (e *InvalidError) Error() string {
 // settingBinding ties the description of a setting to the place its value goes. V is Values or StackValues.
 type settingBinding[V any] struct {
 	Setting
-	set func(*V, string) error
+	set func(*V, string) bool // false for a text that is none of the values
 }
-
-// errNotAllowed is what a knob answers when it understands the text but not as one of its values.
-func errNotAllowed() error { return errors.New("not allowed") }
 
 // AllSettings returns every setting, in the order the documentation shows them.
 func AllSettings() []Setting {
-	var all []Setting
-	for _, k := range functionKnobs() {
-		all = append(all, k.Setting)
-	}
+	all := lists.Of(functionKnobs(), func(k settingBinding[Values]) Setting { return k.Setting })
 	for _, k := range stackKnobs() {
 		all = append(all, k.Setting)
 	}
@@ -278,7 +272,7 @@ func parseValues[V any](knobs []settingBinding[V], lookup func(Setting) string) 
 			}
 			continue
 		}
-		if k.set(&values, text) != nil {
+		if !k.set(&values, text) {
 			bad.Problems = append(bad.Problems, fmt.Sprintf("%s is %q; allowed: %s", k.problemLabel(), text, k.Allowed))
 		}
 	}
