@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 	"joiner.sh/pkg/model/buffers"
@@ -25,7 +26,6 @@ type Buffers struct{ *connection }
 // read, stands for none. A cluster that does not know the kind has none.
 func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: capacityBuffers()},
-		func() *v1beta1.CapacityBufferList { return &v1beta1.CapacityBufferList{} },
 		func(l *v1beta1.CapacityBufferList) []v1beta1.CapacityBuffer {
 			return slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
 		})
@@ -104,35 +104,29 @@ func (c Buffers) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 	if ref == nil || !buffers.IsScalable(ref) {
 		return nil
 	}
-	what := apiCall{verb: "get", namespace: ns, name: ref.Name}
-	scaled := func(m metav1.ObjectMeta, replicas *int32, t corev1.PodTemplateSpec) {
+	read := func(place apiPath, into runtime.Object) error {
+		return c.getObject(ctx, apiCall{verb: "get", place: place, namespace: ns, name: ref.Name}, into)
+	}
+	scaled := func(err error, m metav1.ObjectMeta, replicas *int32, t corev1.PodTemplateSpec) error {
 		b.Template, b.Generation, b.Scale = translate.Template(ns, t), m.Generation, 1
 		if replicas != nil {
 			b.Scale = *replicas
 		}
+		return err
 	}
 	switch ref.Kind {
 	case "Deployment":
-		what.place = deploymentPath()
 		o := &appsv1.Deployment{}
-		if err := c.getObject(ctx, what, o); err != nil {
-			return err
-		}
-		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
+		err := read(deploymentPath(), o)
+		return scaled(err, o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
 	case "StatefulSet":
-		what.place = statefulSets()
 		o := &appsv1.StatefulSet{}
-		if err := c.getObject(ctx, what, o); err != nil {
-			return err
-		}
-		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
+		err := read(statefulSets(), o)
+		return scaled(err, o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
 	case "ReplicaSet":
-		what.place = replicaSets()
 		o := &appsv1.ReplicaSet{}
-		if err := c.getObject(ctx, what, o); err != nil {
-			return err
-		}
-		scaled(o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
+		err := read(replicaSets(), o)
+		return scaled(err, o.ObjectMeta, o.Spec.Replicas, o.Spec.Template)
 	}
 	return nil
 }
@@ -140,13 +134,6 @@ func (c Buffers) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 // WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was
 // read. On success the buffer given is as stored.
 func (c Buffers) WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error {
-	what := apiCall{verb: "write status of", place: capacityBuffers(), namespace: b.Namespace, name: b.Name}
-	in := b.DeepCopy()
-	in.APIVersion, in.Kind = v1beta1.GroupVersion().String(), v1beta1.CapacityBufferKind
-	out := &v1beta1.CapacityBuffer{}
-	if err := c.putStatus(ctx, what, in, out); err != nil {
-		return err
-	}
-	*b = *out
-	return nil
+	kind := v1beta1.GroupVersion().WithKind(v1beta1.CapacityBufferKind)
+	return writeStatus(ctx, c.connection, capacityBuffers(), kind, b)
 }

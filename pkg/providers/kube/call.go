@@ -221,13 +221,25 @@ func rawOnce(ctx context.Context, r *rest.Request) ([]byte, error) {
 	return r.MaxRetries(0).DoRaw(ctx)
 }
 
-func (c *connection) putStatus(ctx context.Context, what apiCall, in, out metaObject) error {
-	if in.GetResourceVersion() == "" {
+// writeStatus stores the status of the object of the kind, on the condition that the object was not changed since it
+// was read. On success the object given is as stored.
+func writeStatus[X any, O interface {
+	*X
+	metaObject
+	DeepCopy() O
+}](ctx context.Context, c *connection, place apiPath, kind schema.GroupVersionKind, o O) error {
+	what := apiCall{verb: "write status of", place: place, namespace: o.GetNamespace(), name: o.GetName()}
+	if o.GetResourceVersion() == "" {
 		return fmt.Errorf("%s: its version is not known", what)
 	}
+	in, out := o.DeepCopy(), O(new(X))
+	in.GetObjectKind().SetGroupVersionKind(kind)
 	err := c.replaceObject(ctx, what, "status", in, out)
-	if isNotFound(err) {
+	switch {
+	case isNotFound(err):
 		return &ConflictError{err}
+	case err == nil:
+		*o = *out
 	}
 	return err
 }

@@ -28,10 +28,12 @@ type metaObject interface {
 // changeObject reads an object, asks edit for a merge patch of it (nil for nothing to do) and writes that on the
 // condition that the object is still the one that was read; if it is not, it starts again. An object that is gone or
 // has another UID than the call names is a *ConflictError. It returns the object as it is now.
-func changeObject[O metaObject](ctx context.Context, c *connection, what apiCall, edit func(O) patchFields,
-	fresh func() O) (now O, err error) {
+func changeObject[X any, O interface {
+	*X
+	metaObject
+}](ctx context.Context, c *connection, what apiCall, edit func(O) patchFields) (now O, err error) {
 	for range maxConflicts {
-		now = fresh()
+		now = new(X)
 		if err = c.getObject(ctx, what, now); isNotFound(err) {
 			return now, &ConflictError{err}
 		}
@@ -46,7 +48,7 @@ func changeObject[O metaObject](ctx context.Context, c *connection, what apiCall
 			return now, nil
 		}
 		began, was := time.Now(), now
-		now = fresh() // what an answer leaves out, such as the last finalizer, would stay as it was
+		now = new(X) // what an answer leaves out, such as the last finalizer, would stay as it was
 		err = c.patchObject(ctx, what, "", withVersion(patch, was.GetResourceVersion()), now)
 		if err == nil {
 			c.noteWritten(what.place, now, began)

@@ -162,7 +162,7 @@ func (s *Checkpoints) restoreClaims(c *checkpoint, version string) {
 
 // hasManyNodes reports whether the cluster has more nodes than are listed to prove something. It reads one.
 func (s *Checkpoints) hasManyNodes(ctx context.Context) (bool, error) {
-	into, m := newNodes(), s.cache
+	into, m := &corev1.NodeList{}, s.cache
 	err := m.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
 		return m.core.Get().AbsPath(nodePath().pathTo("", "", "")...).Param("limit", "1")
 	}, into)

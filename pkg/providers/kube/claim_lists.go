@@ -62,7 +62,7 @@ func (c Claims) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 
 func (c Claims) allClaims(ctx context.Context) (out []cluster.Claim, version string, err error) {
 	statuses := map[string]storedStatus{}
-	out, version, err = listAll(ctx, c.connection, listQuery{place: claimPath()}, newClaims,
+	out, version, err = listAll(ctx, c.connection, listQuery{place: claimPath()},
 		func(l *karpv1.NodeClaimList) []cluster.Claim {
 			mine := onlyOurs(l)
 			for i := range mine {
@@ -81,7 +81,7 @@ func (c Claims) listClaims(ctx context.Context, q listQuery, enough func(cluster
 	error) {
 	done := false
 	q.place, q.enough = claimPath(), func() bool { return done }
-	out, _, err := listAll(ctx, c.connection, q, newClaims, func(l *karpv1.NodeClaimList) []cluster.Claim {
+	out, _, err := listAll(ctx, c.connection, q, func(l *karpv1.NodeClaimList) []cluster.Claim {
 		mine := onlyOurs(l)
 		c.seen.keepSingleClaims(mine)
 		page := translatePage(mine, translate.Claim)
@@ -96,5 +96,3 @@ func onlyOurs(l *karpv1.NodeClaimList) []karpv1.NodeClaim {
 		return !translate.IsOurClass(n.Spec.NodeClassRef)
 	})
 }
-
-func newClaims() *karpv1.NodeClaimList { return &karpv1.NodeClaimList{} }

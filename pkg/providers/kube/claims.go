@@ -38,10 +38,10 @@ func (c Claims) CreateClaim(ctx context.Context, l plan.Launch, pool cluster.Poo
 	for range nameTries {
 		want := newClaim(l, pool)
 		what := apiCall{verb: "create", place: claimPath(), name: want.Name}
-		got, began := newNodeClaim(), time.Now()
+		got, began := &karpv1.NodeClaim{}, time.Now()
 		err = c.createObject(ctx, what, want, got)
 		if apierrors.IsAlreadyExists(err) {
-			got = newNodeClaim()
+			got = &karpv1.NodeClaim{}
 			if err := c.getObject(ctx, what, got); err != nil {
 				return cluster.Claim{}, err
 			}
@@ -164,7 +164,7 @@ func (c Claims) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Cl
 			return nil
 		}
 		return patchFields{"metadata": meta}
-	}, newNodeClaim)
+	})
 	if err == nil && got.DeletionTimestamp != nil {
 		err = newConflict(what, "it is being deleted")
 	}
@@ -182,7 +182,7 @@ func (c Claims) AnnotateClaim(ctx context.Context, claim cluster.Claim, set map[
 		return c.patchClaim(ctx, "annotate", claim, patchFields{"metadata": meta})
 	}
 	meta["uid"] = claim.UID
-	got, began := newNodeClaim(), time.Now()
+	got, began := &karpv1.NodeClaim{}, time.Now()
 	err := c.patchObject(ctx, apiCall{verb: "annotate", place: claimPath(), name: claim.Name}, "",
 		patchFields{"metadata": meta}, got)
 	if apierrors.IsInvalid(err) { // the answer to another UID
@@ -225,7 +225,7 @@ func (c Claims) patchClaim(ctx context.Context, verb string, claim cluster.Claim
 	if claim.Version == "" {
 		return cluster.Claim{}, fmt.Errorf("%s: its version is not known", what)
 	}
-	got, began := newNodeClaim(), time.Now()
+	got, began := &karpv1.NodeClaim{}, time.Now()
 	err := c.patchObject(ctx, what, "", withVersion(patch, claim.Version), got)
 	return c.claimWritten(got, err, began)
 }
@@ -245,7 +245,7 @@ func (c Claims) claimWritten(got *karpv1.NodeClaim, err error, began time.Time) 
 
 // ReadClaim reads one claim; found is false when there is none of that name and of our class.
 func (c Claims) ReadClaim(ctx context.Context, name string) (claim cluster.Claim, found bool, err error) {
-	n := newNodeClaim()
+	n := &karpv1.NodeClaim{}
 	err = c.getObject(ctx, apiCall{verb: "get", place: claimPath(), name: name}, n)
 	if isNotFound(err) || err == nil && !translate.IsOurClass(n.Spec.NodeClassRef) {
 		return cluster.Claim{}, false, nil
@@ -260,7 +260,7 @@ func (c Claims) ReadClaim(ctx context.Context, name string) (claim cluster.Claim
 // differs. The returned claim is as stored.
 func (c Claims) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
 	what := apiCall{verb: "write status of", place: claimPath(), name: claim.Name}
-	got := newNodeClaim()
+	got := &karpv1.NodeClaim{}
 	// as it was read by this client: asking again would only cost a request
 	if status := c.seen.statusSeen(claim); status != nil {
 		got.Generation, got.CreationTimestamp, got.Status = claim.Generation, metav1.NewTime(claim.Created), *status
@@ -279,7 +279,7 @@ func (c Claims) WriteClaimStatus(ctx context.Context, claim cluster.Claim) (clus
 		return claim, nil
 	}
 	patch := withVersion(patchFields{"status": statusPatch(before, &got.Status)}, claim.Version)
-	out, began := newNodeClaim(), time.Now()
+	out, began := &karpv1.NodeClaim{}, time.Now()
 	err := c.patchObject(ctx, what, "status", patch, out)
 	return c.claimWritten(out, err, began)
 }
@@ -318,15 +318,14 @@ func (c Claims) ReleaseClaim(ctx context.Context, claim cluster.Claim) error {
 		return fmt.Errorf("%s: its UID is not known", what)
 	}
 	if known := c.seen.claimSeen(claim); known != nil {
-		if done, err := c.patchUnread(ctx, what, finalizerPatch(known), known.ResourceVersion, newNodeClaim()); done {
+		into := &karpv1.NodeClaim{}
+		if done, err := c.patchUnread(ctx, what, finalizerPatch(known), known.ResourceVersion, into); done {
 			return unlessReleased(err)
 		}
 	}
-	_, err := changeObject(ctx, c.connection, what, finalizerPatch, newNodeClaim)
+	_, err := changeObject(ctx, c.connection, what, finalizerPatch[*karpv1.NodeClaim])
 	return unlessReleased(err)
 }
-
-func newNodeClaim() *karpv1.NodeClaim { return &karpv1.NodeClaim{} }
 
 // mergeLabels is a copy of base with the labels of top.
 func mergeLabels(base, top map[string]string) map[string]string {

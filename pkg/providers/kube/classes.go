@@ -14,7 +14,6 @@ type Classes struct{ *connection }
 // ListClasses lists the EC2NodeClasses, sorted by name.
 func (c Classes) ListClasses(ctx context.Context) ([]awsv1.EC2NodeClass, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: classPath()},
-		func() *awsv1.EC2NodeClassList { return &awsv1.EC2NodeClassList{} },
 		func(l *awsv1.EC2NodeClassList) []awsv1.EC2NodeClass { return l.Items })
 	slices.SortFunc(out, func(a, b awsv1.EC2NodeClass) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
@@ -32,23 +31,14 @@ func (c Classes) ReadClass(ctx context.Context, name string) (*awsv1.EC2NodeClas
 // WriteClassStatus stores the status of the class, on the condition that the class was not changed since it was read.
 // On success the class given is as stored.
 func (c Classes) WriteClassStatus(ctx context.Context, class *awsv1.EC2NodeClass) error {
-	what := apiCall{verb: "write status of", place: classPath(), name: class.Name}
-	in := class.DeepCopy()
-	in.APIVersion, in.Kind = awsv1.GroupVersion().String(), awsv1.EC2NodeClassKind
-	out := &awsv1.EC2NodeClass{}
-	if err := c.putStatus(ctx, what, in, out); err != nil {
-		return err
-	}
-	*class = *out
-	return nil
+	return writeStatus(ctx, c.connection, classPath(), awsv1.GroupVersion().WithKind(awsv1.EC2NodeClassKind), class)
 }
 
 // PatchClassMeta changes annotations and finalizers of a class. It writes nothing if all is as wanted already. A class
 // that is gone is a *ConflictError, unless all that was wanted is to drop a finalizer.
 func (c Classes) PatchClassMeta(ctx context.Context, name string, m MetaChange) error {
 	_, err := changeObject(ctx, c.connection, apiCall{verb: "patch", place: classPath(), name: name},
-		func(o *awsv1.EC2NodeClass) patchFields { return m.asPatch(o) },
-		func() *awsv1.EC2NodeClass { return &awsv1.EC2NodeClass{} })
+		func(o *awsv1.EC2NodeClass) patchFields { return m.asPatch(o) })
 	if isNotFound(err) && len(m.Annotations) == 0 && m.AddFinalizer == "" {
 		return nil
 	}

@@ -134,10 +134,8 @@ func csiNodes() apiPath       { return apiPath{"csinode", "/apis/storage.k8s.io/
 func daemonSets() apiPath     { return apiPath{"daemonset", "/apis/apps/v1", "daemonsets", false} }
 func deploymentPath() apiPath { return apiPath{"deployment", "/apis/apps/v1", "deployments", false} }
 func replicaSets() apiPath    { return apiPath{"replicaset", "/apis/apps/v1", "replicasets", false} }
-func statefulSets() apiPath {
-	return apiPath{"statefulset", "/apis/apps/v1", "statefulsets", false}
-}
-func podTemplates() apiPath { return apiPath{"podtemplate", "/api/v1", "podtemplates", false} }
+func statefulSets() apiPath   { return apiPath{"statefulset", "/apis/apps/v1", "statefulsets", false} }
+func podTemplates() apiPath   { return apiPath{"podtemplate", "/api/v1", "podtemplates", false} }
 func budgetPath() apiPath {
 	return apiPath{"poddisruptionbudget", "/apis/policy/v1", "poddisruptionbudgets", false}
 }

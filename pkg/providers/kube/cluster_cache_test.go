@@ -14,6 +14,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/google/go-cmp/cmp/cmpopts"
 
+	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -217,7 +218,7 @@ func parseVersion(t *testing.T, version string) uint64 {
 
 // patchAny annotates a claim as it is now, and returns its version.
 func (c *Client) patchAny(ctx context.Context, name, value string) (string, error) {
-	began, got := time.Now(), newNodeClaim()
+	began, got := time.Now(), &karpv1.NodeClaim{}
 	err := c.patchObject(ctx, apiCall{verb: "annotate", place: claimPath(), name: name}, "",
 		patchFields{"metadata": patchFields{"annotations": patchFields{"x": value}}}, got)
 	if err == nil {

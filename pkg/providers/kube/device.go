@@ -107,7 +107,6 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 // deviceClasses lists the DeviceClasses, sorted by name. Their resource is the one that they name themselves.
 func (c Devices) deviceClasses(ctx context.Context) ([]translate.DeviceClass, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceClasses()},
-		func() *resourcev1.DeviceClassList { return &resourcev1.DeviceClassList{} },
 		func(l *resourcev1.DeviceClassList) []translate.DeviceClass {
 			return translatePage(l.Items, translate.NewDeviceClass)
 		})
@@ -166,7 +165,6 @@ func (c Devices) countDevices(ctx context.Context, classes, all []translate.Devi
 func (c Devices) resourceSlices(ctx context.Context, fields string, classes []translate.DeviceClass,
 	rules []translate.DeviceTaintRule) ([]translate.DeviceSlice, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: resourceSlices(), fields: fields},
-		func() *resourcev1.ResourceSliceList { return &resourcev1.ResourceSliceList{} },
 		func(l *resourcev1.ResourceSliceList) []translate.DeviceSlice {
 			return translatePage(l.Items, func(in *resourcev1.ResourceSlice) translate.DeviceSlice {
 				return translate.NewDeviceSlice(in, classes, rules)
@@ -178,7 +176,6 @@ func (c Devices) resourceSlices(ctx context.Context, fields string, classes []tr
 // taintRules lists the DeviceTaintRules. Before Kubernetes 1.37 there are none, and whoever may not read them has none.
 func (c Devices) taintRules(ctx context.Context) ([]translate.DeviceTaintRule, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceTaintRules()},
-		func() *resourcev1beta2.DeviceTaintRuleList { return &resourcev1beta2.DeviceTaintRuleList{} },
 		func(l *resourcev1beta2.DeviceTaintRuleList) (out []translate.DeviceTaintRule) {
 			for i := range l.Items {
 				if rule, ok := translate.NewDeviceTaintRule(&l.Items[i]); ok {
@@ -200,7 +197,6 @@ func (c Devices) claimedDevices(ctx context.Context) (translate.ClaimedDevices, 
 	}
 	out := translate.NewClaimedDevices()
 	_, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaims()},
-		func() *resourcev1.ResourceClaimList { return &resourcev1.ResourceClaimList{} },
 		func(l *resourcev1.ResourceClaimList) []struct{} {
 			for i := range l.Items {
 				out.AddClaim(&l.Items[i])
@@ -258,7 +254,6 @@ func (c Devices) fillPods(ctx context.Context, pods []cluster.Pod, classes []tra
 func (c Devices) readTemplates(ctx context.Context, namespace string, known translate.DeviceClaims) error {
 	_, _, err := listAll(ctx, c.connection, listQuery{place: resourceClaimTemplates(), namespace: namespace,
 		enough: known.HasMostTemplates},
-		func() *resourcev1.ResourceClaimTemplateList { return &resourcev1.ResourceClaimTemplateList{} },
 		func(l *resourcev1.ResourceClaimTemplateList) []struct{} {
 			for i := range l.Items {
 				known.AddTemplate(&l.Items[i])

@@ -99,7 +99,7 @@ func (c Nodes) changeNode(ctx context.Context, verb string, n cluster.Node,
 	edit func(*corev1.Node) patchFields) error {
 	what := apiCall{verb: verb, place: nodePath(), name: n.Name, uid: n.UID}
 	if known := c.seen.nodeSeen(n.UID); known != nil {
-		now := newNode()
+		now := &corev1.Node{}
 		if done, err := c.patchUnread(ctx, what, edit(known), known.ResourceVersion, now); done {
 			if err == nil {
 				c.seen.keepNode(now)
@@ -107,14 +107,12 @@ func (c Nodes) changeNode(ctx context.Context, verb string, n cluster.Node,
 			return err
 		}
 	}
-	now, err := changeObject(ctx, c.connection, what, edit, newNode)
+	now, err := changeObject(ctx, c.connection, what, edit)
 	if err == nil {
 		c.seen.keepNode(now)
 	}
 	return err
 }
-
-func newNode() *corev1.Node { return &corev1.Node{} }
 
 // registrationPatch is the patch that RegisterNode writes, nil if the node is registered as the claim says.
 func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
@@ -250,7 +248,7 @@ func (c Nodes) ListNodes(ctx context.Context) ([]cluster.Node, error) {
 
 func (c Nodes) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 	heads := map[string]*corev1.Node{}
-	out, version, err := listAll(ctx, c.connection, listQuery{place: nodePath()}, newNodes,
+	out, version, err := listAll(ctx, c.connection, listQuery{place: nodePath()},
 		func(l *corev1.NodeList) []cluster.Node {
 			for i := range l.Items {
 				heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
@@ -265,12 +263,10 @@ func (c Nodes) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 
 // ReadNode reads one node. The error is a *NotFoundError if there is none.
 func (c Nodes) ReadNode(ctx context.Context, name string) (cluster.Node, error) {
-	n := newNode()
+	n := &corev1.Node{}
 	if err := c.getObject(ctx, apiCall{verb: "get", place: nodePath(), name: name}, n); err != nil {
 		return cluster.Node{}, err
 	}
 	c.seen.keepNode(n)
 	return translate.Node(n), nil
 }
-
-func newNodes() *corev1.NodeList { return &corev1.NodeList{} }

@@ -17,7 +17,6 @@ type Overlays struct{ *connection }
 // ListOverlays lists the NodeOverlays, sorted by name. A cluster that does not know the kind has none.
 func (c Overlays) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: overlayPath()},
-		func() *v1alpha1.NodeOverlayList { return &v1alpha1.NodeOverlayList{} },
 		func(l *v1alpha1.NodeOverlayList) []v1alpha1.NodeOverlay { return l.Items })
 	if isNotFound(err) {
 		return nil, nil
@@ -50,13 +49,5 @@ func (c Overlays) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v
 // WriteOverlayStatus stores the status of the overlay, on the condition that the overlay was not changed since it was
 // read. On success the overlay given is as stored.
 func (c Overlays) WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error {
-	what := apiCall{verb: "write status of", place: overlayPath(), name: o.Name}
-	in := o.DeepCopy()
-	in.APIVersion, in.Kind = v1alpha1.GroupVersion().String(), v1alpha1.NodeOverlayKind
-	out := &v1alpha1.NodeOverlay{}
-	if err := c.putStatus(ctx, what, in, out); err != nil {
-		return err
-	}
-	*o = *out
-	return nil
+	return writeStatus(ctx, c.connection, overlayPath(), v1alpha1.GroupVersion().WithKind(v1alpha1.NodeOverlayKind), o)
 }

@@ -39,8 +39,11 @@ type listObject interface {
 // cluster nor large objects ever stand in memory as a whole. translate may see an object again when a page is retried.
 // All pages are of one moment, the version returned: the API server serves them from a snapshot in its cache.
 // (resourceVersion=0 would be older data and, worse, one page however long.)
-func listAll[L listObject, T any](ctx context.Context, c *connection, q listQuery, fresh func() L,
-	translate func(L) []T) ([]T, string, error) {
+func listAll[O any, L interface {
+	*O
+	listObject
+}, T any](ctx context.Context, c *connection, q listQuery, translate func(L) []T) ([]T, string, error) {
+	fresh := func() L { return new(O) }
 	return (&pagedList[L, T]{connection: c, query: q, fresh: fresh, translate: translate}).readAll(ctx)
 }
 

@@ -110,7 +110,7 @@ func (c Pods) TolerateNomination(ctx context.Context, p cluster.Pod, t cluster.T
 
 // PodsOn lists the pods of a node, those that have ended too, sorted. The API server finds them by index.
 func (c Pods) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: "spec.nodeName=" + node}, newPods,
+	out, _, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: "spec.nodeName=" + node},
 		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, translate.Pod) })
 	return out, err
 }
@@ -149,7 +149,7 @@ func (c Pods) readPods(ctx context.Context, pages *podPages) (map[string]*transl
 
 // listWaiting lists the pods that exist and need a node.
 func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
-	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne}, newPods,
+	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne},
 		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, c.waitingFrom) })
 	if err != nil {
 		return nil, err

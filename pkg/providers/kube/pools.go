@@ -31,7 +31,6 @@ type Pools struct{ *connection }
 // ListPools lists the NodePools whose class is an EC2NodeClass, sorted by name.
 func (c Pools) ListPools(ctx context.Context) ([]karpv1.NodePool, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: poolPath()},
-		func() *karpv1.NodePoolList { return &karpv1.NodePoolList{} },
 		func(l *karpv1.NodePoolList) []karpv1.NodePool {
 			return slices.DeleteFunc(l.Items, func(p karpv1.NodePool) bool {
 				return !translate.IsOurClass(p.Spec.Template.Spec.NodeClassRef)
@@ -60,15 +59,7 @@ func (c Pools) StaticPools(ctx context.Context) ([]cluster.Pool, error) {
 // WritePoolStatus stores the status of the pool, on the condition that the pool was not changed since it was read. On
 // success the pool given is as stored.
 func (c Pools) WritePoolStatus(ctx context.Context, pool *karpv1.NodePool) error {
-	what := apiCall{verb: "write status of", place: poolPath(), name: pool.Name}
-	in := pool.DeepCopy()
-	in.APIVersion, in.Kind = karpv1.GroupVersion().String(), karpv1.NodePoolKind
-	out := &karpv1.NodePool{}
-	if err := c.putStatus(ctx, what, in, out); err != nil {
-		return err
-	}
-	*pool = *out
-	return nil
+	return writeStatus(ctx, c.connection, poolPath(), karpv1.GroupVersion().WithKind(karpv1.NodePoolKind), pool)
 }
 
 // CountPool stores in the status of a pool what its nodes have, "nodes" included. It writes nothing if that is there
@@ -95,7 +86,7 @@ func (c Pools) RecordRegistrations(ctx context.Context, pool string, outcomes []
 				return nil
 			}
 			return MetaChange{Annotations: map[string]string{karpv1.AnnotationRegistrationHistory: record}}.asPatch(o)
-		}, newPool)
+		})
 	return unlessGone(err)
 }
 
@@ -111,7 +102,7 @@ func (c Pools) NoteShifts(ctx context.Context, pool string, zoneIDs []string) er
 func (c Pools) changePoolStatus(ctx context.Context, name string, edit func(*karpv1.NodePool) bool) error {
 	var err error
 	for range maxConflicts {
-		p := newPool()
+		p := &karpv1.NodePool{}
 		if err = c.getObject(ctx, apiCall{verb: "get", place: poolPath(), name: name}, p); err != nil {
 			return unlessGone(err)
 		}
@@ -124,8 +115,6 @@ func (c Pools) changePoolStatus(ctx context.Context, name string, edit func(*kar
 	}
 	return err
 }
-
-func newPool() *karpv1.NodePool { return &karpv1.NodePool{} }
 
 func unlessGone(err error) error {
 	if isNotFound(err) {
@@ -146,6 +135,6 @@ func (c Pools) RemovePoolAnnotations(ctx context.Context, name string, keys ...s
 
 func (c Pools) changePoolMeta(ctx context.Context, name string, m MetaChange) error {
 	_, err := changeObject(ctx, c.connection, apiCall{verb: "patch", place: poolPath(), name: name},
-		func(o *karpv1.NodePool) patchFields { return m.asPatch(o) }, newPool)
+		func(o *karpv1.NodePool) patchFields { return m.asPatch(o) })
 	return err
 }

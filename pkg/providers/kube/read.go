@@ -177,7 +177,6 @@ func byUID[T any](all []T, uid func(T) string) map[string]T {
 // listNamespaces are all namespaces; stack are the annotations of ours.
 func (c Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, stack map[string]string, err error) {
 	out, _, err = listAll(ctx, c.connection, listQuery{place: namespacePath()},
-		func() *corev1.NamespaceList { return &corev1.NamespaceList{} },
 		func(l *corev1.NamespaceList) []cluster.Namespace {
 			return translatePage(l.Items, func(n *corev1.Namespace) cluster.Namespace {
 				if n.Name == Namespace {
@@ -192,7 +191,6 @@ func (c Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, st
 
 func (c Reader) listBudgets(ctx context.Context) ([]cluster.Budget, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: budgetPath()},
-		func() *policyv1.PodDisruptionBudgetList { return &policyv1.PodDisruptionBudgetList{} },
 		func(l *policyv1.PodDisruptionBudgetList) []cluster.Budget {
 			return translatePage(l.Items, translate.Budget)
 		})
@@ -240,7 +238,6 @@ func translatePage[O, T any](in []O, f func(*O) T) []T {
 
 func (c Reader) listDaemons(ctx context.Context) ([]translate.DaemonTemplate, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: daemonSets()},
-		func() *appsv1.DaemonSetList { return &appsv1.DaemonSetList{} },
 		func(l *appsv1.DaemonSetList) []translate.DaemonTemplate {
 			return translatePage(l.Items, translate.NewDaemonTemplate)
 		})

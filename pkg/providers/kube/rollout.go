@@ -60,7 +60,6 @@ func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
 	}
 	began := c.now()
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: rolloutPath()},
-		func() *v1alpha1.NodeRolloutList { return &v1alpha1.NodeRolloutList{} },
 		func(l *v1alpha1.NodeRolloutList) []v1alpha1.NodeRollout { return l.Items })
 	forbidden = nil
 	switch {
@@ -119,7 +118,6 @@ func (c Rollouts) remember(stored []v1alpha1.NodeRollout, kept []appsv1.Controll
 // listRevisions lists the revisions of all rollouts, oldest first.
 func (c Rollouts) listRevisions(ctx context.Context) ([]appsv1.ControllerRevision, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: controllerRevisions(), namespace: Namespace},
-		func() *appsv1.ControllerRevisionList { return &appsv1.ControllerRevisionList{} },
 		func(l *appsv1.ControllerRevisionList) []appsv1.ControllerRevision { return l.Items })
 	out = slices.DeleteFunc(out, func(r appsv1.ControllerRevision) bool { return r.Labels[labelRollout] == "" })
 	slices.SortFunc(out, func(a, b appsv1.ControllerRevision) int {
@@ -221,14 +219,13 @@ func (c Rollouts) WriteRolloutStatus(ctx context.Context, name string, s cluster
 	c.memory.mu.Lock()
 	stored := c.memory.stored[name]
 	c.memory.mu.Unlock()
-	what := apiCall{verb: "write status of", place: rolloutPath(), name: name}
 	if stored == nil {
-		return newConflict(what, "it was not listed")
+		return newConflict(apiCall{verb: "write status of", place: rolloutPath(), name: name}, "it was not listed")
 	}
-	in, out := stored.DeepCopy(), &v1alpha1.NodeRollout{}
-	in.APIVersion, in.Kind = v1alpha1.GroupVersion().String(), v1alpha1.NodeRolloutKind
-	translate.SetRolloutStatus(in, s, c.now())
-	if err := c.putStatus(ctx, what, in, out); err != nil {
+	out := stored.DeepCopy()
+	translate.SetRolloutStatus(out, s, c.now())
+	kind := v1alpha1.GroupVersion().WithKind(v1alpha1.NodeRolloutKind)
+	if err := writeStatus(ctx, c.connection, rolloutPath(), kind, out); err != nil {
 		return err
 	}
 	c.memory.mu.Lock()

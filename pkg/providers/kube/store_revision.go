@@ -6,7 +6,10 @@ import (
 	"strconv"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/rest"
+
+	karpv1 "joiner.sh/pkg/api/v1"
 )
 
 // storeRevision is a revision of the store that was read after a moment: whoever has got there knows all that was
@@ -56,9 +59,9 @@ func (c Reader) currentRevision(ctx context.Context, k *followedKind) (uint64, e
 	var into listObject = newPods()
 	switch k.place {
 	case nodePath():
-		into = newNodes()
+		into = &corev1.NodeList{}
 	case claimPath():
-		into = newClaims()
+		into = &karpv1.NodeClaimList{}
 	}
 	err := c.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
 		return c.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")

@@ -21,7 +21,6 @@ type Volumes struct{ *connection }
 // Volumes are read only if there are any.
 func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: attachmentPath()},
-		func() *storagev1.VolumeAttachmentList { return &storagev1.VolumeAttachmentList{} },
 		func(l *storagev1.VolumeAttachmentList) []cluster.Attachment {
 			var kept []cluster.Attachment
 			for _, a := range l.Items {
@@ -50,7 +49,6 @@ func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster
 // boundVolumes says of every persistent volume who claims it and whether several nodes may attach it.
 func (c Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachment, error) {
 	all, _, err := listAll(ctx, c.connection, listQuery{place: volumePath()},
-		func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
 		func(l *corev1.PersistentVolumeList) []cluster.Attachment {
 			return translatePage(l.Items, func(v *corev1.PersistentVolume) cluster.Attachment {
 				out := cluster.Attachment{Volume: v.Name,
@@ -107,7 +105,6 @@ type csiNode struct {
 func (c Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
 	out := map[string]csiNode{}
 	_, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
-		func() *storagev1.CSINodeList { return &storagev1.CSINodeList{} },
 		func(l *storagev1.CSINodeList) []struct{} {
 			for i := range l.Items {
 				one := csiNode{limits: translate.VolumeLimits(&l.Items[i])}
@@ -133,7 +130,6 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		all, _, err := listAll(gctx, c.connection, listQuery{place: volumeClaims()},
-			func() *corev1.PersistentVolumeClaimList { return &corev1.PersistentVolumeClaimList{} },
 			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
 				return translatePage(l.Items, translate.SlimClaim)
 			})
@@ -144,7 +140,6 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	})
 	g.Go(func() error {
 		all, _, err := listAll(gctx, c.connection, listQuery{place: volumePath()},
-			func() *corev1.PersistentVolumeList { return &corev1.PersistentVolumeList{} },
 			func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume {
 				return translatePage(l.Items, translate.SlimVolume)
 			})
@@ -155,7 +150,6 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	})
 	g.Go(func() error {
 		all, _, err := listAll(gctx, c.connection, listQuery{place: storageTypes()},
-			func() *storagev1.StorageClassList { return &storagev1.StorageClassList{} },
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
 		for _, v := range all {
 			out.Classes[v.Name] = v
@@ -164,7 +158,6 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	})
 	g.Go(func() error {
 		_, _, err := listAll(gctx, c.connection, listQuery{place: csiDrivers()},
-			func() *storagev1.CSIDriverList { return &storagev1.CSIDriverList{} },
 			func(l *storagev1.CSIDriverList) []struct{} {
 				for _, d := range l.Items {
 					out.OptIn[d.Name] = d.Spec.PreventPodSchedulingIfMissing != nil &&
