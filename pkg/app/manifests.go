@@ -2,6 +2,7 @@ package app
 
 import (
 	"errors"
+	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -23,12 +24,7 @@ func awaitManifests(a *App, err error) error {
 func lacksManifests(err error) bool {
 	// Each of the joined errors is looked at.
 	if all, joined := err.(interface{ Unwrap() []error }); joined {
-		for _, one := range all.Unwrap() {
-			if !lacksManifests(one) {
-				return false
-			}
-		}
-		return true
+		return !slices.ContainsFunc(all.Unwrap(), func(one error) bool { return !lacksManifests(one) })
 	}
 	if inner := errors.Unwrap(err); inner != nil {
 		return lacksManifests(inner)

@@ -12,6 +12,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 	"sigs.k8s.io/yaml"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/workload"
 )
 
@@ -169,10 +170,8 @@ func totalRow(pods map[string]int) int {
 func nameLargest(pods map[string]int) string {
 	names := slices.Sorted(maps.Keys(pods))
 	slices.SortStableFunc(names, func(a, b string) int { return pods[b] - pods[a] })
-	var parts []string
-	for _, n := range names[:min(len(names), mostNames)] {
-		parts = append(parts, fmt.Sprintf("%s %d", n, pods[n]))
-	}
+	parts := lists.Of(names[:min(len(names), mostNames)],
+		func(n string) string { return fmt.Sprintf("%s %d", n, pods[n]) })
 	if more := len(names) - len(parts); more > 0 {
 		parts = append(parts, fmt.Sprintf("%d more groups", more))
 	}

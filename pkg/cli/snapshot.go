@@ -18,6 +18,7 @@ import (
 	"joiner.sh/pkg/model/buffers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/nodeclass"
 	"joiner.sh/pkg/nodeclass/translate"
@@ -154,16 +155,10 @@ func manifestWarnings(f workload.File, c instancetypes.Catalog) []string {
 
 // plainClasses makes a plain class of every name that a pool refers to.
 func plainClasses(f workload.File, c instancetypes.Catalog) []instancetypes.Class {
-	var names []string
-	for _, p := range f.Pools {
-		names = append(names, p.Spec.Template.Spec.NodeClassRef.Name)
-	}
+	names := lists.Of(f.Pools, func(p api.NodePool) string { return p.Spec.Template.Spec.NodeClassRef.Name })
 	slices.Sort(names)
-	var out []instancetypes.Class
-	for _, n := range slices.Compact(names) {
-		out = append(out, plainClass(f, n, instancetypes.DefaultClass(c)))
-	}
-	return out
+	return lists.Of(slices.Compact(names),
+		func(n string) instancetypes.Class { return plainClass(f, n, instancetypes.DefaultClass(c)) })
 }
 
 // plainClass is the class of that name as far as its spec says; what AWS would have to be asked for is as in the
@@ -251,20 +246,15 @@ func addNodes(s *cluster.Snapshot, f workload.File) error {
 	if len(f.Nodes) == 0 {
 		return nil
 	}
-	sold := map[string]instancetypes.Type{}
-	for _, t := range instancetypes.ResolveTypes(s.Catalog, instancetypes.DefaultClass(s.Catalog), nil, s.Now) {
-		sold[t.Name] = t
-	}
+	sold := lists.Index(instancetypes.ResolveTypes(s.Catalog, instancetypes.DefaultClass(s.Catalog), nil, s.Now),
+		func(t instancetypes.Type) string { return t.Name })
 	running := map[string]cluster.Pod{}
 	for _, g := range f.BoundGroups {
 		p := waitingPod(groupTemplate(g))
 		p.Phase, p.Unscheduled, p.Ready, p.Unmodelled = string(corev1.PodRunning), false, true, nil
 		running[g.Name] = p
 	}
-	groups := map[string]workload.Group{}
-	for _, g := range f.BoundGroups {
-		groups[g.Name] = g
-	}
+	groups := lists.Index(f.BoundGroups, func(g workload.Group) string { return g.Name })
 	for i, n := range f.Nodes {
 		t, ok := sold[n.InstanceType]
 		if !ok {

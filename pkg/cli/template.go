@@ -20,6 +20,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"joiner.sh/pkg/cli/release"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/version"
 )
 
@@ -87,10 +88,7 @@ func (f templateFlags) runTemplate(ctx context.Context, sc terminalOutput) error
 		return err
 	}
 	if len(stacks) > 1 {
-		var names []string
-		for _, s := range stacks {
-			names = append(names, s.Name)
-		}
+		names := lists.Of(stacks, func(s release.Stack) string { return s.Name })
 		return &inputError{fmt.Errorf("the settings have several clusters, and a template is for one: name it with --cluster (stacks: %s)", strings.Join(names, ", "))}
 	}
 	text, list, err := folder.plainTemplate(scratch, stacks[0], at)

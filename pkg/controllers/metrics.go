@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/model/plan"
 )
@@ -41,10 +42,7 @@ func (t *Measurements) NoteUnschedulable(s cluster.Snapshot, u []plan.Unplaced, 
 		}
 	}
 	t.leftOut = max(t.leftOut, leftOut)
-	without := map[string]bool{}
-	for _, p := range u {
-		without[p.Pod] = true
-	}
+	without := lists.Set(u, func(p plan.Unplaced) string { return p.Pod })
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		switch {

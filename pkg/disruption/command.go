@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -26,10 +27,7 @@ func (c Command) String() string {
 	case 0:
 		out += " without replacement"
 	default:
-		var with []string
-		for _, l := range c.Launches {
-			with = append(with, l.Choice.String())
-		}
+		with := lists.Of(c.Launches, func(l plan.Launch) string { return l.Choice.String() })
 		out += " for " + strings.Join(with, ", ")
 	}
 	out += fmt.Sprintf(", saves %.4f USD/h", c.SavesUSD)

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // commandFault is why a command cannot end well.
@@ -16,12 +17,7 @@ type commandFault struct {
 
 // commandFailure returns why a command cannot end well, without a reason where it can.
 func (pr *progress) commandFailure(r *runningCommand) commandFault {
-	alive := 0
-	for _, n := range r.with {
-		if !n.Deleting() {
-			alive++
-		}
-	}
+	alive := lists.Count(r.with, func(n *stateNode) bool { return !n.Deleting() })
 	untainted := selectNodes(r.claims, func(n *stateNode) bool { return n.Node == nil || !isTainted(n.Node) })
 	switch {
 	case r.mark.ID == "":
@@ -32,8 +28,8 @@ func (pr *progress) commandFailure(r *runningCommand) commandFault {
 	case alive < r.mark.Replacements:
 		return commandFault{why: fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive,
 			r.mark.Replacements)}
-	case !pr.now().Before(r.mark.Since.Add(pr.rules.replaceTimeout)):
-		return commandFault{why: fmt.Sprintf("its pods had no room elsewhere within %s", pr.rules.replaceTimeout)}
+	case !pr.now().Before(r.mark.Since.Add(replaceTimeout)):
+		return commandFault{why: fmt.Sprintf("its pods had no room elsewhere within %s", replaceTimeout)}
 	}
 	if reported := selectNodes(r.claims, pr.isReportOnly); len(reported) > 0 {
 		return commandFault{why: "disruption of " + reported[0].Claim.Name + " is only reported by now", of: reported}

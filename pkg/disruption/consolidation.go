@@ -8,6 +8,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/model/plan"
 )
@@ -25,13 +26,8 @@ func newConsolidation(ev *Evaluator) consolidation {
 
 // consolidationCandidates returns the nodes that consolidation may look at, by name.
 func (ps *pass) consolidationCandidates() []*stateNode {
-	var out []*stateNode
-	for _, n := range ps.nodes {
-		if ps.candidates.mayDisrupt(n, v1.DisruptionUnderutilized) {
-			out = append(out, n)
-		}
-	}
-	return out
+	return lists.Where(ps.nodes,
+		func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionUnderutilized) })
 }
 
 // maxRetries is how often a set of nodes is asked about again without the nodes that stood in its way.

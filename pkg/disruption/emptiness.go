@@ -4,6 +4,7 @@ import (
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // consolidatableAt returns until when consolidation leaves the node alone.
@@ -14,12 +15,7 @@ func (n *stateNode) consolidatableAt() (until time.Time, ok bool) {
 
 // findEmpty returns the command about nodes on which nothing needs room elsewhere.
 func (ps *pass) findEmpty(*Memory) (Command, bool) {
-	var set []*stateNode
-	for _, n := range ps.nodes {
-		if ps.candidates.mayDisrupt(n, v1.DisruptionEmpty) {
-			set = append(set, n)
-		}
-	}
+	set := lists.Where(ps.nodes, func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionEmpty) })
 	return ps.deleteCommand(ps.budget.limitSet(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
 }
 

@@ -71,7 +71,7 @@ func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 		switch {
 		case !ok:
 			p.Withdrawn = append(p.Withdrawn, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
-		case ps.now().Before(old.Since.Add(ps.rules.confirmAfter)), ps.moving && ps.movesPods(c):
+		case ps.now().Before(old.Since.Add(confirmAfter)), ps.moving && ps.movesPods(c):
 			after.Proposals = append(after.Proposals, old)
 			p.Proposed = append(p.Proposed, c)
 			ps.takeBudgets(c)

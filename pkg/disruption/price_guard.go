@@ -10,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 )
@@ -165,12 +166,7 @@ func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requiremen
 // zonesOf returns the zones in which the choice is sold, the cheapest first.
 func (guard priceGuard) zonesOf(p cluster.Pool, l plan.Launch, req requirements.Set) []string {
 	t, _ := guard.typeIn(p, l.Choice.Type)
-	var sold []instancetypes.Offering
-	for _, o := range t.Offerings {
-		if o.Available && o.Meets(req) {
-			sold = append(sold, o)
-		}
-	}
+	sold := lists.Where(t.Offerings, func(o instancetypes.Offering) bool { return o.Available && o.Meets(req) })
 	slices.SortFunc(sold, func(a, b instancetypes.Offering) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Zone, b.Zone))
 	})

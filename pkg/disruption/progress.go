@@ -10,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/topology"
 )
 
@@ -234,10 +235,7 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 		}
 	}
 	slices.SortFunc(moving, simulator.ByKey)
-	mine := map[string]bool{}
-	for _, p := range moving {
-		mine[p.Key()] = true
-	}
+	mine := lists.Set(moving, func(p *cluster.Pod) string { return p.Key() })
 	for i := range pr.snapshot.Pods {
 		p := &pr.snapshot.Pods[i]
 		if to := planned[p.Key()]; p.NodeName != to && !mine[p.Key()] {
@@ -271,10 +269,7 @@ func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out [
 }
 
 func namesOf(list []*stateNode) []string {
-	var out []string
-	for _, n := range list {
-		out = append(out, n.Claim.Name)
-	}
+	out := lists.Of(list, func(n *stateNode) string { return n.Claim.Name })
 	slices.Sort(out)
 	return out
 }

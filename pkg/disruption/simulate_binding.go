@@ -10,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
 )
@@ -127,10 +128,7 @@ func (ev *Evaluator) isolatePods(from *baseline, pods []*cluster.Pod, set []*sta
 		out[n.Node.Name] = true
 	}
 	s := ev.withoutNodesOnce(from.snapshot, out, from.forGood)
-	pending := map[string]bool{}
-	for _, p := range pods {
-		pending[p.Key()] = true
-	}
+	pending := lists.Set(pods, func(p *cluster.Pod) string { return p.Key() })
 	some := s.Pods[:0]
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.NodeName != "" || pending[p.Key()] {

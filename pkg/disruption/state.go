@@ -19,8 +19,6 @@ import (
 
 // disruptionRules are the settings, with their defaults filled in.
 type disruptionRules struct {
-	confirmAfter         time.Duration // a proposal is this old before it is begun
-	replaceTimeout       time.Duration // a command that is not done by then is taken back
 	payback              time.Duration // a move must earn its cost within this
 	retryAfter           time.Duration // nodes of a command that came to nothing are left alone for this
 	moveUSD              float64       // what moving one ordinary pod costs
@@ -30,11 +28,16 @@ type disruptionRules struct {
 	noSpotToSpot         bool          // spot nodes are not replaced by spot nodes where their NodePool does not say so
 }
 
+const (
+	// confirmAfter is how old a proposal is before it is begun.
+	confirmAfter = 15 * time.Second
+	// replaceTimeout is by when a command is done that is not taken back.
+	replaceTimeout = 10 * time.Minute
+)
+
 func rulesOf(r cluster.Settings) disruptionRules {
 	payback := cmp.Or(r.ConsolidationPayback, time.Hour)
 	return disruptionRules{
-		confirmAfter:         cmp.Or(r.ConfirmAfter, 15*time.Second),
-		replaceTimeout:       cmp.Or(r.ReplaceTimeout, 10*time.Minute),
 		payback:              payback,
 		retryAfter:           min(payback, time.Hour),
 		moveUSD:              cmp.Or(r.PodEvictionCostUSD, 0.0012),

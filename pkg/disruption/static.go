@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning/staticcapacity"
 	"joiner.sh/pkg/rollout"
@@ -16,12 +17,8 @@ func (n *stateNode) inStaticPool() bool { return n.pool != nil && n.pool.Static 
 // template for itself. Where their pods go does not matter: the new node keeps the number, and the drain obeys what
 // protects them. Pools with more nodes than they are to have lose some first, and a pool at its limit waits.
 func (ps *pass) findStatic() []Command {
-	var set []*stateNode
-	for _, n := range ps.nodes {
-		if n.inStaticPool() && ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) {
-			set = append(set, n)
-		}
-	}
+	set := lists.Where(ps.nodes,
+		func(n *stateNode) bool { return n.inStaticPool() && ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) })
 	slices.SortFunc(set, byDriftTime)
 	var out []Command
 	for _, n := range ps.budget.limitSet(set, v1.DisruptionDrifted) {

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -80,10 +81,7 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
 				func(p cluster.Pod) bool { return p.NodeName == "" && ev.podsWithLaunch[p.Key()] })
 		}
-		out := map[string]bool{}
-		for _, n := range set {
-			out[n.Node.Name] = true
-		}
+		out := lists.Set(set, func(n *stateNode) string { return n.Node.Name })
 		if from.forGood && len(set) == 1 && s.Rules.MaxClaims > 0 {
 			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
 		}

@@ -9,6 +9,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -37,10 +38,8 @@ func ListLearned(c *awsv1.EC2NodeClass) (out []LearnedFact) {
 		out = append(out, LearnedFact{What: "what nodes have less of than expected, unreadable"})
 	}
 	for _, o := range s.Seen {
-		var has []string
-		for _, x := range o.Has {
-			has = append(has, x.Name+" "+resources.Format(x.Name, x.Count))
-		}
+		has := lists.Of(o.Has,
+			func(x resources.Extended) string { return x.Name + " " + resources.Format(x.Name, x.Count) })
 		out = append(out, LearnedFact{o.Type, fmt.Sprintf("only %s for pods, on %s", strings.Join(has, ", "), o.Instance)})
 	}
 	slices.SortFunc(out, func(a, b LearnedFact) int {

@@ -14,6 +14,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -47,10 +48,7 @@ func ObserveMemory(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cluste
 			delete(m.Types, name)
 		}
 	}
-	byID := map[string]cluster.Node{}
-	for _, n := range nodes {
-		byID[n.ProviderID] = n
-	}
+	byID := lists.Index(nodes, func(n cluster.Node) string { return n.ProviderID })
 	today := now.UTC().Format(time.DateOnly)
 	for _, claim := range claims {
 		n, ok := byID[claim.ProviderID]
@@ -102,10 +100,7 @@ func memoryByType(c *awsv1.EC2NodeClass) map[string]int64 {
 }
 
 func imagesHash(c *awsv1.EC2NodeClass) string {
-	var ids []string
-	for _, a := range c.Status.AMIs {
-		ids = append(ids, a.ID)
-	}
+	ids := lists.Of(c.Status.AMIs, func(a awsv1.AMI) string { return a.ID })
 	slices.SortFunc(ids, cmp.Compare)
 	sum := sha256.Sum256([]byte(strings.Join(slices.Compact(ids), ",")))
 	return hex.EncodeToString(sum[:8])

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // PoolProblems are the rules that the schema cannot check.
@@ -65,12 +66,8 @@ func labelProblems(what, key string, values ...string) []string {
 }
 
 func capacityTypeProblems(r v1.Requirement) []string {
-	known := 0
-	for _, c := range []string{v1.CapacityTypeOnDemand, v1.CapacityTypeReserved, v1.CapacityTypeSpot} {
-		if slices.Contains(r.Values, c) {
-			known++
-		}
-	}
+	known := lists.Count([]string{v1.CapacityTypeOnDemand, v1.CapacityTypeReserved, v1.CapacityTypeSpot},
+		func(c string) bool { return slices.Contains(r.Values, c) })
 	switch {
 	case known == 0:
 		return []string{fmt.Sprintf("requirement %s allows none of on-demand, reserved and spot: %v", r.Key, r.Values)}

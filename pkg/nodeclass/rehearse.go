@@ -14,6 +14,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/bootstrap"
@@ -92,10 +93,7 @@ func VerdictAnnotation(c *awsv1.EC2NodeClass, v DryRunVerdict, now time.Time) st
 
 // rehearsalHash is of everything that a launch with the class is made of. Subnets change their order with every pod.
 func rehearsalHash(c *awsv1.EC2NodeClass) string {
-	var ids []string
-	for _, s := range c.Status.Subnets {
-		ids = append(ids, s.ID)
-	}
+	ids := lists.Of(c.Status.Subnets, func(s awsv1.Subnet) string { return s.ID })
 	for _, g := range c.Status.SecurityGroups {
 		ids = append(ids, g.ID)
 	}

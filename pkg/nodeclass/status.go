@@ -14,6 +14,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/bootstrap"
 )
 
@@ -132,10 +133,8 @@ func updateSubnets(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 		c.Status.Subnets = append(c.Status.Subnets, awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID})
 	}
 	if len(found) == 0 {
-		var terms []string
-		for _, t := range c.Spec.SubnetSelectorTerms {
-			terms = append(terms, termText(t.ID, "", t.Tags))
-		}
+		terms := lists.Of(c.Spec.SubnetSelectorTerms,
+			func(t awsv1.SubnetSelectorTerm) string { return termText(t.ID, "", t.Tags) })
 		conditions.SetFalse(awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound,
 			"no subnet in "+f.Region+" matches subnetSelectorTerms ("+strings.Join(terms,
 				"; ")+"): tag a subnet or change the terms", now)
@@ -156,10 +155,8 @@ func updateGroups(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	slices.SortFunc(found, func(a, b awsv1.SecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
 	c.Status.SecurityGroups = found
 	if len(found) == 0 {
-		var terms []string
-		for _, t := range c.Spec.SecurityGroupSelectorTerms {
-			terms = append(terms, termText(t.ID, t.Name, t.Tags))
-		}
+		terms := lists.Of(c.Spec.SecurityGroupSelectorTerms,
+			func(t awsv1.SecurityGroupSelectorTerm) string { return termText(t.ID, t.Name, t.Tags) })
 		conditions.SetFalse(awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound,
 			"no security group in "+f.Region+" matches securityGroupSelectorTerms ("+strings.Join(terms,
 				"; ")+"): tag a group or change the terms", now)

@@ -9,6 +9,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 const (
@@ -21,10 +22,7 @@ const (
 // rememberOld brings what is remembered of pods on old nodes up to date: the counts when most were there. Where those
 // that stay got worse since, those that left count as badly: what goes wrong everywhere is not the fault of new nodes.
 func rememberOld(before []cluster.OldPods, all []cluster.WorkloadHealth, now time.Time) []cluster.OldPods {
-	at := map[string]cluster.OldPods{}
-	for _, o := range before {
-		at[o.Controller] = o
-	}
+	at := lists.Index(before, func(o cluster.OldPods) string { return o.Controller })
 	for _, w := range all {
 		o, known := at[w.Controller]
 		switch {

@@ -8,6 +8,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -20,10 +21,7 @@ func Gate(s cluster.Snapshot) cluster.Snapshot {
 		return s
 	}
 	s.Classes, s.Pools = slices.Clone(s.Classes), slices.Clone(s.Pools)
-	there := map[string]bool{}
-	for _, c := range s.Classes {
-		there[c.Name] = true
-	}
+	there := lists.Set(s.Classes, func(c instancetypes.Class) string { return c.Name })
 	for _, r := range s.Rollouts {
 		class, refused := ClassOf(s, r)
 		if refused != "" || r.Status.LastGood == "" {
@@ -137,10 +135,7 @@ func claimsOf(s cluster.Snapshot, r cluster.Rollout) (out []cluster.Claim) {
 
 // everTried are the claims that have, had or will have the revision that is tried.
 func everTried(s cluster.Snapshot, r cluster.Rollout, g cluster.PoolRollout) map[string]bool {
-	out := map[string]bool{}
-	for _, t := range r.Status.Tried {
-		out[t.Name] = true
-	}
+	out := lists.Set(r.Status.Tried, func(t cluster.TriedNode) string { return t.Name })
 	for _, c := range claimsOf(s, r) {
 		if g.RevisionOf(c) == g.Try {
 			out[c.Name] = true

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Kinds of objects that are edited beside those of Kubernetes.
@@ -87,10 +88,7 @@ type Outcome struct {
 
 // String says the change and what it brings in a sentence without a full stop.
 func (c Change) String() string {
-	var parts []string
-	for _, e := range c.Edits {
-		parts = append(parts, e.String())
-	}
+	parts := lists.Of(c.Edits, Edit.String)
 	out := strings.Join(parts, " and ") + ": " + c.Brings
 	switch n := len(c.Others); {
 	case n == 1:

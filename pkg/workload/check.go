@@ -3,6 +3,7 @@ package workload
 import (
 	"errors"
 	"fmt"
+	"joiner.sh/pkg/model/lists"
 	"maps"
 	"slices"
 	"strconv"
@@ -59,12 +60,13 @@ func (f *File) checkPods() error {
 	for i := range f.Pods {
 		p := &f.Pods[i]
 		key := PodKey(p)
+		_, numbered := inGroup(key, counts)
 		switch {
 		case p.Name == "":
 			return fmt.Errorf("pods[%d].metadata.name is missing", i)
 		case len(p.Spec.Containers) == 0:
 			return fmt.Errorf("pods[%d] (%s).spec.containers is empty; a pod has at least one", i, key)
-		case seen[key] || isInGroup(key, counts):
+		case seen[key] || numbered:
 			return fmt.Errorf("pods[%d] (%s): another pod has this namespace and name; give each its own", i, key)
 		case p.Spec.NodeName != "":
 			return fmt.Errorf("pods[%d] (%s).spec.nodeName is set; only pods without a node belong here, others under boundGroups", i, key)
@@ -83,11 +85,6 @@ func (f *File) groupCounts() map[string]int {
 	return counts
 }
 
-func isInGroup(key string, counts map[string]int) bool {
-	_, taken := inGroup(key, counts)
-	return taken
-}
-
 // inGroup reports whether the key is that of a pod of a group, and the name of the group.
 func inGroup(key string, counts map[string]int) (group string, taken bool) {
 	i := strings.LastIndexByte(key, '-')
@@ -102,10 +99,7 @@ func inGroup(key string, counts map[string]int) (group string, taken bool) {
 
 // checkNodes returns the number of running pods.
 func (f *File) checkNodes() (int, error) {
-	groups := map[string]bool{}
-	for _, g := range f.BoundGroups {
-		groups[g.Name] = true
-	}
+	groups := lists.Set(f.BoundGroups, func(g Group) string { return g.Name })
 	seen := map[string]bool{}
 	bound := 0
 	for i, n := range f.Nodes {

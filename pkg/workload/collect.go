@@ -17,6 +17,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/api/v1alpha1"
 	"joiner.sh/pkg/model/admission"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/workload/manifest"
 )
 
@@ -57,10 +58,8 @@ func Unreadable(d manifest.Document) error {
 
 // countKinds is such as "2 ConfigMap, 1 Service".
 func countKinds(kinds map[string]int) string {
-	var out []string
-	for _, kind := range slices.Sorted(maps.Keys(kinds)) {
-		out = append(out, fmt.Sprintf("%d %s", kinds[kind], kind))
-	}
+	out := lists.Of(slices.Sorted(maps.Keys(kinds)),
+		func(kind string) string { return fmt.Sprintf("%d %s", kinds[kind], kind) })
 	return strings.Join(out, ", ")
 }
 

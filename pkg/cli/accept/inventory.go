@@ -2,6 +2,7 @@ package accept
 
 import (
 	"fmt"
+	"joiner.sh/pkg/model/lists"
 	"slices"
 	"strings"
 )
@@ -19,10 +20,7 @@ func (i Item) name() string { return i.Kind + " " + i.ID }
 // CompareInventories says what a run changed of what there was before it, and what is gone that may have gone by
 // itself.
 func CompareInventories(before, after []Item) (changed, notes []string) {
-	now := map[string]Item{}
-	for _, i := range after {
-		now[i.name()] = i
-	}
+	now := lists.Index(after, Item.name)
 	for _, was := range before {
 		is, there := now[was.name()]
 		switch {

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 // QuestionStack is the template of the stack that --questions makes: a role, a function with a version that goes and stays
@@ -28,20 +29,12 @@ const mostOffered = 250
 // OfferedTypes are what the fleet is offered: the cheapest types that the image of the stack runs on. No more is paid
 // than what the first of them costs.
 func OfferedTypes(load instancetypes.Catalog) []string {
-	var all []instancetypes.Facts
-	for _, f := range load.Types {
-		if f.OnDemandUSD > 0 && slices.Contains(f.Arch, "arm64") {
-			all = append(all, f)
-		}
-	}
+	all := lists.Where(load.Types,
+		func(f instancetypes.Facts) bool { return f.OnDemandUSD > 0 && slices.Contains(f.Arch, "arm64") })
 	slices.SortFunc(all, func(a, b instancetypes.Facts) int {
 		return cmp.Or(cmp.Compare(a.OnDemandUSD, b.OnDemandUSD), cmp.Compare(a.Name, b.Name))
 	})
-	var out []string
-	for _, f := range all[:min(mostOffered, len(all))] {
-		out = append(out, f.Name)
-	}
-	return out
+	return lists.Of(all[:min(mostOffered, len(all))], func(f instancetypes.Facts) string { return f.Name })
 }
 
 // Answer is what an account answered to one question.

@@ -2,6 +2,7 @@ package accept
 
 import (
 	"fmt"
+	"joiner.sh/pkg/model/lists"
 	"slices"
 	"strings"
 	"time"
@@ -126,12 +127,7 @@ func poolReady(_ Memory, o Observation) (string, bool) {
 
 // nodesInService wants a node for every claim.
 func nodesInService(_ Memory, o Observation) (string, bool) {
-	n := 0
-	for _, c := range o.Claims {
-		if c.InService && !c.Leaving {
-			n++
-		}
-	}
+	n := lists.Count(o.Claims, func(c Claim) bool { return c.InService && !c.Leaving })
 	return fmt.Sprintf("%d of %d nodes", n, len(o.Claims)), n > 0 && n == len(o.Claims)
 }
 

@@ -8,6 +8,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/workload/manifest"
 )
@@ -261,11 +262,7 @@ func (c *converter) convertTerms(d manifest.Document, at string, selector map[st
 		if tags+len(names)+len(owners) > 0 {
 			c.addWarning(d, at, "only the ids are taken: a term has either an id or other conditions now")
 		}
-		var out []selectorTerm
-		for _, id := range ids {
-			out = append(out, selectorTerm{id: id})
-		}
-		return out
+		return lists.Of(ids, func(id string) selectorTerm { return selectorTerm{id: id} })
 	}
 	if tags+len(names)+len(owners) == 0 {
 		return nil

@@ -10,6 +10,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/workload/manifest"
 )
 
@@ -54,10 +55,7 @@ func (o Object) Converted() bool { return o.Class != nil || o.Pool != nil }
 func ConvertAll(docs []manifest.Document, o Options) (Result, error) {
 	c := converter{options: o}
 	c.findHints(docs)
-	var problems []error
-	for _, d := range docs {
-		problems = append(problems, c.addObject(d))
-	}
+	problems := lists.Of(docs, c.addObject)
 	if err := errors.Join(problems...); err != nil {
 		return Result{}, err
 	}

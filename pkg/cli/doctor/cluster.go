@@ -8,6 +8,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/install"
 	"joiner.sh/pkg/model/findings"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/nodeclass"
 )
@@ -211,10 +212,7 @@ func (e *examination) mendClass(condition string) string {
 }
 
 func groupIDs(all []Group) string {
-	var out []string
-	for _, g := range all {
-		out = append(out, g.ID)
-	}
+	out := lists.Of(all, func(g Group) string { return g.ID })
 	return strings.Join(out, ", ")
 }
 

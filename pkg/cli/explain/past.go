@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/cli/status"
 	"joiner.sh/pkg/decisionlog"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -153,11 +154,8 @@ func podNames(s cluster.Snapshot) (out []string) {
 	return out
 }
 
-func poolNames(s cluster.Snapshot) (out []string) {
-	for _, p := range s.Pools {
-		out = append(out, p.Name)
-	}
-	return out
+func poolNames(s cluster.Snapshot) []string {
+	return lists.Of(s.Pools, func(p cluster.Pool) string { return p.Name })
 }
 
 // suggestSimilar names what is similar: the same name in another namespace first, then what begins alike.

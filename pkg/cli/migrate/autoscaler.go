@@ -13,6 +13,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 const (
@@ -124,10 +125,8 @@ func objectName(group string) string {
 }
 
 func instanceFamilies(nodes []cluster.Node) string {
-	found := map[string]bool{}
-	for _, n := range nodes {
-		found[cmp.Or(n.Labels[instancetypes.LabelType], "of an unknown type")] = true
-	}
+	found := lists.Set(nodes,
+		func(n cluster.Node) string { return cmp.Or(n.Labels[instancetypes.LabelType], "of an unknown type") })
 	return strings.Join(slices.Sorted(maps.Keys(found)), ", ")
 }
 
@@ -156,9 +155,6 @@ func sharedTaints(nodes []cluster.Node) []cluster.Taint {
 }
 
 func quoteList(all []string) string {
-	var out []string
-	for _, v := range all {
-		out = append(out, fmt.Sprintf("%q", v))
-	}
+	out := lists.Of(all, func(v string) string { return fmt.Sprintf("%q", v) })
 	return strings.Join(out, ", ")
 }

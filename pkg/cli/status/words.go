@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -69,10 +70,7 @@ func PriceLines(hourlyUSD float64, parts instancetypes.NodeCost) []string {
 
 // FormatSteps says where the time went.
 func FormatSteps(steps []Step) string {
-	var parts []string
-	for _, s := range steps {
-		parts = append(parts, fmt.Sprintf("%s %.2f s", s.Name, s.Took.Seconds()))
-	}
+	parts := lists.Of(steps, func(s Step) string { return fmt.Sprintf("%s %.2f s", s.Name, s.Took.Seconds()) })
 	return strings.Join(parts, ", ")
 }
 

@@ -11,6 +11,7 @@ import (
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning/ceiling"
@@ -345,12 +346,7 @@ func (m *commandApplier) annotateClaim(ctx context.Context, name, mark string, c
 	if err != nil {
 		return err
 	}
-	var kept []cluster.Condition
-	for _, k := range c.Conditions {
-		if k.Type != v1.ConditionDisruptionReason {
-			kept = append(kept, k)
-		}
-	}
+	kept := lists.Where(c.Conditions, func(k cluster.Condition) bool { return k.Type != v1.ConditionDisruptionReason })
 	if c.Conditions = kept; cond != nil {
 		c.Conditions = append(c.Conditions, *cond)
 	}

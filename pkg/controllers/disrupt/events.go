@@ -13,6 +13,7 @@ import (
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // elapsedFor is for how long it is told that the protection of a pod is over.
@@ -208,10 +209,7 @@ func (m *commandApplier) recordBudgetExhausted(ctx context.Context, closed []dis
 		if !ok {
 			continue
 		}
-		var reasons []string
-		for _, r := range c.Reasons {
-			reasons = append(reasons, string(r))
-		}
+		reasons := lists.Of(c.Reasons, func(r v1.DisruptionReason) string { return string(r) })
 		m.recordEvent(ctx, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Reason: "DisruptionBlocked",
 			Every:   controllers.PoolEventEvery,
 			Message: "its budgets let no node go now for " + strings.Join(reasons, ", ")})

@@ -11,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -69,10 +70,7 @@ func (p *podEvents) events(objects *objectIndex) (out []cluster.Event) {
 		if n < 0 {
 			n = len(rest)
 		}
-		var pods []string
-		for _, e := range rest[:n] {
-			pods = append(pods, e.Namespace+"/"+e.Name)
-		}
+		pods := lists.Of(rest[:n], func(e podEvent) string { return e.Namespace + "/" + e.Name })
 		rest = rest[n:]
 		if node, known := objects.nodes[first.node]; known {
 			out = append(out, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID, Warning: first.Warning,

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strings"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -16,11 +17,8 @@ type workLane struct {
 }
 
 // singleRows are rows of one.
-func singleRows(keys []string) (rows [][]string) {
-	for _, k := range keys {
-		rows = append(rows, []string{k})
-	}
-	return rows
+func singleRows(keys []string) [][]string {
+	return lists.Of(keys, func(k string) []string { return []string{k} })
 }
 
 // splitIntoLanes are those in which the steps on the objects are taken, so that what waits for somebody else keeps

@@ -9,6 +9,7 @@ import (
 	"joiner.sh/events"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
@@ -135,13 +136,7 @@ func (f *ForeignInstances) withoutForeign(notices []interruption.Notice, now tim
 	}
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	var out []interruption.Notice
-	for _, n := range notices {
-		if !now.Before(f.ids[n.Instance]) {
-			out = append(out, n)
-		}
-	}
-	return out
+	return lists.Where(notices, func(n interruption.Notice) bool { return !now.Before(f.ids[n.Instance]) })
 }
 
 // readNode reads the claim's node; it has no name if there is none. A node of that name may be another instance's by

@@ -10,6 +10,7 @@ import (
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
@@ -52,10 +53,7 @@ func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 	if err != nil {
 		return err
 	}
-	pods := map[string]cluster.Pod{}
-	for _, p := range list {
-		pods[p.Key()] = p
-	}
+	pods := lists.Index(list, cluster.Pod.Key)
 	actions := interruption.RemovePods(rest, list)
 	errs := make([]error, len(actions))
 	var g errgroup.Group

@@ -10,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
 	"joiner.sh/pkg/provisioning/ceiling"
@@ -234,11 +235,5 @@ func (p *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, cl
 }
 
 func existingNodes(claims []cluster.Claim) []cluster.Claim {
-	var out []cluster.Claim
-	for _, c := range claims {
-		if c.Name != "" {
-			out = append(out, c)
-		}
-	}
-	return out
+	return lists.Where(claims, func(c cluster.Claim) bool { return c.Name != "" })
 }

@@ -9,6 +9,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
@@ -31,10 +32,7 @@ func (d *pendingDrains) noteAccepted(claims []cluster.Claim, launches []plan.Lau
 		of[c.Name] = launches[i]
 	}
 	return func(ctx context.Context, started []cluster.Claim) {
-		var launched []plan.Launch
-		for _, c := range started {
-			launched = append(launched, of[c.Name])
-		}
+		launched := lists.Of(started, func(c cluster.Claim) plan.Launch { return of[c.Name] })
 		d.releaseReady(ctx, launched)
 	}
 }

@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning/ceiling"
 )
@@ -52,10 +53,7 @@ func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unp
 	if len(unplaced) == 0 {
 		return
 	}
-	why := map[string]plan.Unplaced{}
-	for _, u := range unplaced {
-		why[u.Pod] = u
-	}
+	why := lists.Index(unplaced, func(u plan.Unplaced) string { return u.Pod })
 	byNamespace := map[string][]cluster.Event{}
 	for i := range s.Pods {
 		pod := &s.Pods[i]

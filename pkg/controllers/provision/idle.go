@@ -28,10 +28,6 @@ func isIdle(ctx context.Context, p *Controller) (bool, error) {
 // hasPendingClaim reports whether a claim waits for a launch or is being deleted, so that its pods may need another
 // node.
 func hasPendingClaim(claims []cluster.Claim) bool {
-	for _, c := range claims {
-		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(claims,
+		func(c cluster.Claim) bool { return !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) })
 }

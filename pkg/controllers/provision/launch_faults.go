@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/faultisolation"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning/ceiling"
 )
@@ -105,10 +106,7 @@ func (l *claimLauncher) launchTogether(ctx context.Context, batch []cluster.Clai
 
 // eventsOn are events on the pods.
 func (p eventWriter) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
-	on := map[string]bool{}
-	for _, key := range pods {
-		on[key] = true
-	}
+	on := lists.SetOf(pods)
 	for _, pod := range s.Pods {
 		if on[pod.Key()] && !pod.Virtual && len(out) < maxEvents {
 			out = append(out, cluster.Event{Kind: "Pod", Namespace: pod.Namespace, Name: pod.Name, UID: pod.UID,

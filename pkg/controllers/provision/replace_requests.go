@@ -8,6 +8,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
@@ -27,10 +28,7 @@ func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, rep
 			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
 		}
 	}
-	claims := map[string]cluster.Claim{}
-	for _, c := range s.Claims {
-		claims[c.Name] = c
-	}
+	claims := lists.Index(s.Claims, func(c cluster.Claim) string { return c.Name })
 	for _, a := range interruption.DeleteReplaced(s, replaced, decision) {
 		c, ok := claims[a.Claim]
 		if !ok {

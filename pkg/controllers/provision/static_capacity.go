@@ -5,16 +5,14 @@ import (
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
 // deleteSurplus deletes the NodeClaims that static pools have too many. One that fails does not stop the others; the
 // next pass counts anew.
 func (p *Controller) deleteSurplus(ctx context.Context, s cluster.Snapshot, removals []plan.Removal) (removed int) {
-	claims := map[string]cluster.Claim{}
-	for _, c := range s.Claims {
-		claims[c.Name] = c
-	}
+	claims := lists.Index(s.Claims, func(c cluster.Claim) string { return c.Name })
 	var events []cluster.Event
 	for _, r := range removals {
 		c, ok := claims[r.Claim]

@@ -10,6 +10,7 @@ import (
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/timeseries"
 )
 
@@ -202,10 +203,7 @@ func (r *Recorder) noteOutcome(series []timeseries.Series, err error) (told bool
 
 // endedSeries are those that are open and no longer among the others.
 func endedSeries(open, now []timeseries.Series) (out []timeseries.Series) {
-	there := make(map[string]bool, len(now))
-	for _, s := range now {
-		there[s.Key()] = true
-	}
+	there := lists.Set(now, timeseries.Series.Key)
 	for _, s := range open {
 		if !there[s.Key()] {
 			out = append(out, s)

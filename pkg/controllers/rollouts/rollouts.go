@@ -14,6 +14,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass"
 	"joiner.sh/pkg/rollout"
 )
@@ -145,10 +146,7 @@ func (c *Controller) readAlarms(ctx context.Context, r *cluster.Rollout) {
 	if len(r.Alarms) == 0 {
 		return
 	}
-	var names []string
-	for _, a := range r.Alarms {
-		names = append(names, a.Name)
-	}
+	names := lists.Of(r.Alarms, func(a cluster.Alarm) string { return a.Name })
 	states, err := c.Alarms.ReadAlarms(ctx, names)
 	if err != nil {
 		r.AlarmsUnread = err.Error()

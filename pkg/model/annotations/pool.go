@@ -7,6 +7,7 @@ import (
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Pool is what the annotations of people on a NodePool say. What none of them says is the zero value.
@@ -125,11 +126,6 @@ func UnknownOnPool(all map[string]string) []string {
 	for _, a := range ListPool() {
 		known = append(known, a.Key)
 	}
-	var out []string
-	for _, key := range slices.Sorted(maps.Keys(all)) {
-		if strings.HasPrefix(key, "joiner.sh/") && !slices.Contains(known, key) {
-			out = append(out, key)
-		}
-	}
-	return out
+	return lists.Where(slices.Sorted(maps.Keys(all)),
+		func(key string) bool { return strings.HasPrefix(key, "joiner.sh/") && !slices.Contains(known, key) })
 }

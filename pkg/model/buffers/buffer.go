@@ -19,6 +19,7 @@ import (
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
 )
@@ -221,11 +222,7 @@ func (b Buffer) limitReplicas() (pods int64, limited bool) {
 
 // PlacedPods are the pods that a plan gives room that is there already.
 func PlacedPods(p plan.Plan) map[string]bool {
-	out := map[string]bool{}
-	for _, e := range p.Existing {
-		out[e.Pod] = true
-	}
-	return out
+	return lists.Set(p.Existing, func(e plan.Placement) string { return e.Pod })
 }
 
 // UpdateStatus brings the buffer's status up to date and reports whether anything changed. placed are the pods for

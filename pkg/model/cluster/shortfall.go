@@ -6,6 +6,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -14,10 +15,7 @@ import (
 // its types are resolved with what it remembers. Nodes launched for another spec of the class say nothing about it.
 func (s Snapshot) Observations() map[string][]instancetypes.Observation {
 	out := map[string][]instancetypes.Observation{}
-	classes := map[string]instancetypes.Class{}
-	for _, c := range s.Classes {
-		classes[c.Name] = c
-	}
+	classes := lists.Index(s.Classes, func(c instancetypes.Class) string { return c.Name })
 	for _, h := range s.StateNodes() {
 		o, ok := h.Shortfall()
 		if !ok {

@@ -97,10 +97,6 @@ type Settings struct {
 	NodeRepair bool `json:"nodeRepair,omitempty"`
 	// an instance younger than this is never called leaked
 	GarbageCollectionMinAge time.Duration `json:"garbageCollectionMinAge,omitempty"`
-	// how old a proposed disruption is before it is begun; 0 for 15 s
-	ConfirmAfter time.Duration `json:"confirmAfter,omitempty"`
-	// a disruption not done by then is taken back; 0 for 10 min
-	ReplaceTimeout time.Duration `json:"replaceTimeout,omitempty"`
 	// within this a move of pods must earn what it costs; 0 for 1 h
 	ConsolidationPayback time.Duration `json:"payback,omitempty"`
 	// what moving one ordinary pod costs; 0 for 0.0012

@@ -4,6 +4,7 @@ import (
 	"time"
 
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // StoppedBuffer is a CapacityBuffer of stopped capacity with the pods that it keeps room for.
@@ -51,11 +52,5 @@ func (h StateNode) Standby() bool { return h.Claim != nil && h.Claim.Standby() }
 
 // WithoutTaint is the list without the taints of that key. The list given is not changed.
 func WithoutTaint(taints []Taint, key string) []Taint {
-	var out []Taint
-	for _, t := range taints {
-		if t.Key != key {
-			out = append(out, t)
-		}
-	}
-	return out
+	return lists.Where(taints, func(t Taint) bool { return t.Key != key })
 }

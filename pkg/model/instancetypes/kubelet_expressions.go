@@ -10,6 +10,7 @@ import (
 	quantity "k8s.io/apimachinery/pkg/api/resource"
 
 	"joiner.sh/pkg/model/kubeletexpr"
+	"joiner.sh/pkg/model/lists"
 )
 
 // What expressions come to is rounded up, as Karpenter does, so that instance types share launch templates.
@@ -142,10 +143,7 @@ func ReservedAmounts(text string) map[string]string {
 }
 
 func joinReserved(m map[string]string) string {
-	var out []string
-	for _, name := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, name+"="+m[name])
-	}
+	out := lists.Of(slices.Sorted(maps.Keys(m)), func(name string) string { return name + "=" + m[name] })
 	return strings.Join(out, ",")
 }
 

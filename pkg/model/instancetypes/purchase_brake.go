@@ -4,6 +4,7 @@ import (
 	"crypto/sha256"
 	"encoding/hex"
 	"encoding/json"
+	"joiner.sh/pkg/model/lists"
 	"slices"
 	"time"
 )
@@ -58,12 +59,7 @@ func restOf(resource string) time.Duration {
 // learned of the type. Of no type it is that of all nodes of the class. What was noted about another cause says nothing
 // about this one.
 func (c Class) CauseOf(instanceType string) string {
-	var seen []Observation
-	for _, o := range c.Observed {
-		if o.Type == instanceType {
-			seen = append(seen, o)
-		}
-	}
+	seen := lists.Where(c.Observed, func(o Observation) bool { return o.Type == instanceType })
 	images := make([]string, 0, len(c.Images))
 	for _, i := range c.Images {
 		images = append(images, i.ID)

@@ -65,12 +65,8 @@ func podsInterchangeable(pods map[string]*cluster.Pod, p plan.Plan) bool {
 	for _, e := range p.Existing {
 		names = append(names, e.Pod)
 	}
-	for _, n := range names {
-		if !reflect.DeepEqual(withoutNames(pods[n]), withoutNames(pods[names[0]])) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(names,
+		func(n string) bool { return !reflect.DeepEqual(withoutNames(pods[n]), withoutNames(pods[names[0]])) })
 }
 
 // withoutNames is a copy of the pod without what tells it from its like; nothing where there is no pod.

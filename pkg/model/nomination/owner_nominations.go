@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -54,10 +55,8 @@ func NominateOwners(pod func(key string) *cluster.Pod, id string, launches []pla
 }
 
 func ownersAnnotation(count map[string]int) string {
-	var out []string
-	for _, uid := range slices.Sorted(maps.Keys(count)) {
-		out = append(out, fmt.Sprintf("%s=%d", uid, count[uid]))
-	}
+	out := lists.Of(slices.Sorted(maps.Keys(count)),
+		func(uid string) string { return fmt.Sprintf("%s=%d", uid, count[uid]) })
 	return strings.Join(out, ",")
 }
 

@@ -2,16 +2,14 @@ package plan
 
 import (
 	"fmt"
+	"joiner.sh/pkg/model/lists"
 	"slices"
 	"strings"
 )
 
 // Lines is the plan as text, one line for each decision; the only form in which plans are logged, shown and stored.
 func (p Plan) Lines() []string {
-	var out []string
-	for _, l := range p.Launches {
-		out = append(out, l.String())
-	}
+	out := lists.Of(p.Launches, Launch.String)
 	for _, l := range p.Fixed {
 		out = append(out, l.String())
 	}
@@ -120,10 +118,7 @@ func (p Plan) NodeByPod() map[string]string {
 }
 
 func (p Plan) nodeTexts() []string {
-	var out []string
-	for _, e := range p.Existing {
-		out = append(out, e.Node)
-	}
+	out := lists.Of(p.Existing, func(e Placement) string { return e.Node })
 	slices.Sort(out)
 	return slices.Compact(out)
 }

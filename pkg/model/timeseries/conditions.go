@@ -6,6 +6,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // conditionKind is a kind of object whose status conditions are told.
@@ -38,10 +39,10 @@ type conditioned struct {
 }
 
 func conditionedObjects(s cluster.Snapshot) []conditioned {
-	var out []conditioned
-	for _, c := range s.Claims {
-		out = append(out, conditioned{"nodeclaim", c.Name, c.Pool, c.Conditions, c.Deleting})
-	}
+	out := lists.Of(s.Claims,
+		func(c cluster.Claim) conditioned {
+			return conditioned{"nodeclaim", c.Name, c.Pool, c.Conditions, c.Deleting}
+		})
 	for _, n := range s.Nodes {
 		out = append(out, conditioned{"node", n.Name, n.Labels[v1.LabelNodePool], n.Conditions, n.Deleting})
 	}

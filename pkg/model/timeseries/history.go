@@ -10,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 // mostStarting is how many pods are remembered until they are ready.
@@ -297,10 +298,7 @@ func (o *observer) observeRefused() {
 
 // forgetPools drops what was counted of NodePools that are gone with all their NodeClaims.
 func (o *observer) forgetPools() {
-	there := map[string]bool{}
-	for _, p := range o.s.Pools {
-		there[p.Name] = true
-	}
+	there := lists.Set(o.s.Pools, func(p cluster.Pool) string { return p.Name })
 	for _, c := range o.s.Claims {
 		there[c.Pool] = true
 	}

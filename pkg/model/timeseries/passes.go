@@ -1,6 +1,7 @@
 package timeseries
 
 import (
+	"joiner.sh/pkg/model/lists"
 	"maps"
 	"slices"
 	"time"
@@ -67,10 +68,7 @@ func (t Totals) CountDisruption(d Disruption, now time.Time) {
 	t.Measure(evaluation, d.Took, now)
 	t.setAll(eligibleNodes, d.Eligible)
 	t.setAll(ineligibleNodes, d.Ineligible)
-	there := map[string]bool{}
-	for _, pool := range d.Pools {
-		there[pool] = true
-	}
+	there := lists.SetOf(d.Pools)
 	t.keepPools(there)
 }
 

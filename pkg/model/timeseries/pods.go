@@ -8,6 +8,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 // listPods lists the series of each pod.
@@ -56,10 +57,7 @@ func (l *lister) listStarting(p *cluster.Pod, planned time.Time) {
 
 // listOfferings lists what EC2 sells, at what price, and whether it is to be had.
 func (l *lister) listOfferings() {
-	refused := map[instancetypes.Offer]bool{}
-	for _, u := range l.s.SoldOut {
-		refused[u.Offer] = true
-	}
+	refused := lists.Set(l.s.SoldOut, func(u instancetypes.UnavailableOffering) instancetypes.Offer { return u.Offer })
 	for _, f := range l.s.Catalog.Types {
 		l.addSeries(typeCPU, float64(f.VCPU), "instance_type", f.Name)
 		l.addSeries(typeMemory, float64(f.MemoryMiB<<20), "instance_type", f.Name)

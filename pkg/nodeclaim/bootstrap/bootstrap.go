@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // MaxBytes is the largest user data that EC2 takes, in bytes before base64.
@@ -131,10 +132,7 @@ func isSubdomain(name, domain string) bool {
 
 // joinPairs joins the entries of m, sorted, with sep between key and value.
 func joinPairs(m map[string]string, sep string) string {
-	var out []string
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, k+sep+m[k])
-	}
+	out := lists.Of(slices.Sorted(maps.Keys(m)), func(k string) string { return k + sep + m[k] })
 	return strings.Join(out, ",")
 }
 

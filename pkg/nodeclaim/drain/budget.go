@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares
@@ -34,10 +35,7 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 		return true, "", ""
 	}
 	mine := b.budgetsOf(p)
-	var names []string
-	for _, i := range mine {
-		names = append(names, b.all[i].Namespace+"/"+b.all[i].Name)
-	}
+	names := lists.Of(mine, func(i int) string { return b.all[i].Namespace + "/" + b.all[i].Name })
 	slices.Sort(names)
 	switch {
 	case len(mine) > 1:

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
 )
@@ -103,11 +104,6 @@ func (r room) dependsOnUnplaced(p *cluster.Pod) bool {
 }
 
 // podsOn are the pods of the node that need another when it goes; on are all pods by node.
-func podsOn(on map[string][]*cluster.Pod, node string) (out []*cluster.Pod) {
-	for _, p := range on[node] {
-		if p.Reschedulable() {
-			out = append(out, p)
-		}
-	}
-	return out
+func podsOn(on map[string][]*cluster.Pod, node string) []*cluster.Pod {
+	return lists.Where(on[node], func(p *cluster.Pod) bool { return p.Reschedulable() })
 }

@@ -1,6 +1,9 @@
 package launch
 
-import "joiner.sh/pkg/model/instancetypes"
+import (
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
+)
 
 // subnetOfZone picks one subnet for each zone: that with most addresses to spare, of several the first of the status,
 // which lists those with most free addresses first. A zone without a subnet that takes another node has none.
@@ -35,12 +38,8 @@ func withSpareAddresses(in Input, cs []candidate) []candidate {
 	}
 	var out []candidate
 	for _, c := range cs {
-		var kept []instancetypes.Offering
-		for _, o := range c.offers {
-			if !roomy[o.CapacityType] || !cramped(o) {
-				kept = append(kept, o)
-			}
-		}
+		kept := lists.Where(c.offers,
+			func(o instancetypes.Offering) bool { return !roomy[o.CapacityType] || !cramped(o) })
 		if c.offers = kept; len(kept) > 0 {
 			out = append(out, c)
 		}

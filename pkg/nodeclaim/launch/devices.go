@@ -1,6 +1,7 @@
 package launch
 
 import (
+	"slices"
 	"strings"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
@@ -101,12 +102,8 @@ func wholeInterface(in Input) NetworkInterface {
 
 // hasEFA reports whether instances of the template get EFA interfaces.
 func (t Template) hasEFA() bool {
-	for _, n := range t.NetworkInterfaces {
-		if strings.HasPrefix(n.Type, "efa") {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(t.NetworkInterfaces,
+		func(n NetworkInterface) bool { return strings.HasPrefix(n.Type, "efa") })
 }
 
 // valueOrZero is what p points to, or nothing.

@@ -346,12 +346,7 @@ func (v state) instanceVanished(c cluster.Claim) bool {
 	if v.s.Now.Before(begun.Add(v.s.Rules.GarbageCollectionMinAge)) {
 		return false
 	}
-	for _, n := range v.nodes[c.ProviderID] {
-		if n.Ready {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return n.Ready })
 }
 
 // instanceStopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody

@@ -1,6 +1,9 @@
 package lifecycle
 
-import "joiner.sh/pkg/model/cluster"
+import (
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
+)
 
 // podIndex finds the pods of a node. It looks at all pods when it is asked first: most passes ask for none, and a large
 // cluster has many.
@@ -23,10 +26,7 @@ func (x *podIndex) onNode(name string) []cluster.Pod {
 	if pods, ok := x.found[name]; ok {
 		return pods
 	}
-	var pods []cluster.Pod
-	for _, i := range x.places[name] {
-		pods = append(pods, x.all[i])
-	}
+	pods := lists.Of(x.places[name], func(i int32) cluster.Pod { return x.all[i] })
 	x.found[name] = pods
 	return pods
 }

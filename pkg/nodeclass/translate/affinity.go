@@ -10,6 +10,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -122,11 +123,7 @@ func termFrom(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
 }
 
 func affinityTerms(p *corev1.Pod, terms []corev1.PodAffinityTerm) []cluster.AffinityTerm {
-	var out []cluster.AffinityTerm
-	for _, t := range terms {
-		out = append(out, affinityTerm(p, t))
-	}
-	return out
+	return lists.Of(terms, func(t corev1.PodAffinityTerm) cluster.AffinityTerm { return affinityTerm(p, t) })
 }
 
 func weightedTerms(p *corev1.Pod, terms []corev1.WeightedPodAffinityTerm) []cluster.WeightedAffinityTerm {

@@ -16,6 +16,7 @@ import (
 	"github.com/aws/smithy-go/middleware"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclass"
@@ -213,9 +214,5 @@ func ec2Filter(name string, values ...string) types.Filter {
 }
 
 func filterValues[T any](m map[string]T) []T {
-	var out []T
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, m[k])
-	}
-	return out
+	return lists.Of(slices.Sorted(maps.Keys(m)), func(k string) T { return m[k] })
 }

@@ -16,6 +16,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclass"
@@ -118,10 +119,8 @@ func (f *ClassResolver) createProfile(ctx context.Context, c *awsv1.EC2NodeClass
 	want[awsv1.TagClusterName] = f.Cluster
 	want[awsv1.TagEC2NodeClass] = c.Name
 	want[corev1.LabelTopologyRegion] = f.Region
-	var tags []types.Tag
-	for _, k := range slices.Sorted(maps.Keys(want)) {
-		tags = append(tags, types.Tag{Key: aws.String(k), Value: aws.String(want[k])})
-	}
+	tags := lists.Of(slices.Sorted(maps.Keys(want)),
+		func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(want[k])} })
 	_, err := f.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
 		Path: aws.String(f.profilePath(c)), Tags: tags})
 	if err != nil && !awserrors.AlreadyExists(awserrors.CodeOf(err)) {

@@ -14,6 +14,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/paging"
 )
 
@@ -200,9 +201,5 @@ func deviceFrom(manufacturer, name *string, count *int32) instancetypes.Accelera
 }
 
 func textsOf[T ~string](in []T) []string {
-	var out []string
-	for _, v := range in {
-		out = append(out, string(v))
-	}
-	return out
+	return lists.Of(in, func(v T) string { return string(v) })
 }

@@ -18,6 +18,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
@@ -270,11 +271,8 @@ func (f *Fleet) terminateTogether(ctx context.Context, ids []string) map[string]
 }
 
 // namedIn are the instances that an answer names.
-func namedIn(changes []types.InstanceStateChange) (ids []string) {
-	for _, c := range changes {
-		ids = append(ids, aws.ToString(c.InstanceId))
-	}
-	return ids
+func namedIn(changes []types.InstanceStateChange) []string {
+	return lists.Of(changes, func(c types.InstanceStateChange) string { return aws.ToString(c.InstanceId) })
 }
 
 // TagInstance tags an instance with its node's name, its claim's and the cluster's, those of the three that it lacks:

@@ -11,6 +11,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
@@ -68,11 +69,8 @@ func fleetOverrides(t launch.Template) []types.FleetLaunchTemplateOverridesReque
 }
 
 func ec2Tags(in []launch.Tag) []types.Tag {
-	var out []types.Tag
-	for _, t := range in {
-		out = append(out, types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value)})
-	}
-	return out
+	return lists.Of(in,
+		func(t launch.Tag) types.Tag { return types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value)} })
 }
 
 // spreadLimit is how EC2 says that a spread placement group has as many instances in a zone as it may have.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
@@ -134,9 +135,6 @@ func (r *refusedLately) has(id string) bool {
 
 // joinByID joins the errors in the order of their ids.
 func joinByID(ids []string, errs map[string]error) error {
-	var out []error
-	for _, id := range ids {
-		out = append(out, errs[id])
-	}
+	out := lists.Of(ids, func(id string) error { return errs[id] })
 	return errors.Join(out...)
 }

@@ -8,6 +8,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -105,10 +106,7 @@ func rankLaunches(s cluster.Snapshot, p plan.Plan) []rank {
 	for i := range s.Pods {
 		pods[s.Pods[i].Key()] = &s.Pods[i]
 	}
-	var out []rank
-	for _, l := range p.Launches {
-		out = append(out, rankOfPods(l, pods, leaving))
-	}
+	out := lists.Of(p.Launches, func(l plan.Launch) rank { return rankOfPods(l, pods, leaving) })
 	for _, l := range p.Fixed {
 		r := rank{class: staticPools}
 		switch {
@@ -241,10 +239,7 @@ func WithinPace(s cluster.Snapshot, stopped map[string]bool) map[string]bool {
 			most = min(most, left)
 		}
 	}
-	out := map[string]bool{}
-	for _, name := range slices.Sorted(maps.Keys(stopped))[:most] {
-		out[name] = true
-	}
+	out := lists.SetOf(slices.Sorted(maps.Keys(stopped))[:most])
 	return out
 }
 

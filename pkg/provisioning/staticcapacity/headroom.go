@@ -11,6 +11,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/binpack"
@@ -97,9 +98,6 @@ func (m *PoolHeadroom) NextLaunch(wanted int) (l plan.Launch, refused string) {
 	return l, ""
 }
 
-func isUnpriced(all []pricedType) (out []instancetypes.Type) {
-	for _, t := range all {
-		out = append(out, t.Type)
-	}
-	return out
+func isUnpriced(all []pricedType) []instancetypes.Type {
+	return lists.Of(all, func(t pricedType) instancetypes.Type { return t.Type })
 }

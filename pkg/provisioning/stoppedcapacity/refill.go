@@ -12,6 +12,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/binpack"
@@ -125,10 +126,7 @@ func bufferView(s cluster.Snapshot, fresh map[string]bool) (view cluster.Snapsho
 
 // surplus are the nodes that no buffer has use for, and those that cannot be used any more, by name.
 func surplus(s cluster.Snapshot, packed plan.Plan, fresh map[string]bool, stale map[string]string) []plan.Removal {
-	used := map[string]bool{}
-	for _, e := range packed.Existing {
-		used[e.Node] = true
-	}
+	used := lists.Set(packed.Existing, func(e plan.Placement) string { return e.Node })
 	var out []plan.Removal
 	for _, c := range s.Claims {
 		why := stale[c.Name]

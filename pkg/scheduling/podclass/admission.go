@@ -2,6 +2,7 @@ package podclass
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
@@ -49,12 +50,7 @@ func (a *Admission) HasSingleValue(key string) bool {
 
 // LeavesDomainOpen reports whether some alternative leaves the domain open.
 func (a *Admission) LeavesDomainOpen(key, domain string) bool {
-	for _, s := range a.Alternatives {
-		if s.Has(key, domain) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(a.Alternatives, func(s requirements.Set) bool { return s.Has(key, domain) })
 }
 
 // DistinctAdmissions keeps the first of equal admissions.

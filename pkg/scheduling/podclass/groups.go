@@ -2,13 +2,14 @@ package podclass
 
 import (
 	"cmp"
+	"encoding/binary"
 	"maps"
 	"slices"
-	"strconv"
 	"strings"
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
 )
@@ -50,10 +51,7 @@ func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*
 
 // DistinctPriorities counts the distinct priorities of the pods.
 func (cs *Classes) DistinctPriorities() int {
-	seen := map[int32]bool{}
-	for _, k := range cs.List {
-		seen[k.Pod.Priority] = true
-	}
+	seen := lists.Set(cs.List, func(k *Class) int32 { return k.Pod.Priority })
 	return len(seen)
 }
 
@@ -84,7 +82,7 @@ func (cs *Classes) MeasureNeeds(dims Dims) {
 		dims.addVolumes(k.Need, k.Volumes)
 		text = text[:0]
 		for _, x := range k.Need {
-			text = strconv.AppendInt(append(text, ' '), x, 36)
+			text = binary.AppendVarint(text, x)
 		}
 		if _, ok := cs.Shapes[string(text)]; !ok {
 			cs.Shapes[string(text)] = len(cs.Shapes)

@@ -1,6 +1,7 @@
 package podclass
 
 import (
+	"joiner.sh/pkg/model/lists"
 	"math"
 	"slices"
 )
@@ -62,13 +63,7 @@ func (v *RelaxedPod) HostLimit(counter int) int {
 
 // RulesFor returns the rules of the view for the key.
 func (v *RelaxedPod) RulesFor(key string) []TopologyRule {
-	var out []TopologyRule
-	for _, r := range v.DomainRules {
-		if r.Key == key {
-			out = append(out, r)
-		}
-	}
-	return out
+	return lists.Where(v.DomainRules, func(r TopologyRule) bool { return r.Key == key })
 }
 
 // RequiredAffinityRules are the rules of required affinity, which no relaxation takes away.

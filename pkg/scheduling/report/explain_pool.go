@@ -9,6 +9,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/capacity"
@@ -18,10 +19,8 @@ import (
 // poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
 func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string {
 	e.Solution.W.Stages.Tell(cluster.StageExplain, v.Class, p.Name)
-	var parts []string
-	for _, t := range cluster.Untolerated(p.Taints, v.Admission.Tolerations) {
-		parts = append(parts, "taint "+t.String()+" is not tolerated")
-	}
+	parts := lists.Of(cluster.Untolerated(p.Taints, v.Admission.Tolerations),
+		func(t cluster.Taint) string { return "taint " + t.String() + " is not tolerated" })
 	if lacks := p.Lacks(v.Admission.Requires); len(lacks) > 0 {
 		parts = append(parts, "its nodes are without "+strings.Join(lacks, ", ")+e.kubeletOf(p))
 	}
@@ -237,10 +236,8 @@ func notSold(offers []*capacity.Offering) string {
 		}
 		seen[why]++
 	}
-	var parts []string
-	for _, why := range slices.Sorted(maps.Keys(seen)) {
-		parts = append(parts, fmt.Sprintf("%d offers %s", seen[why], why))
-	}
+	parts := lists.Of(slices.Sorted(maps.Keys(seen)),
+		func(why string) string { return fmt.Sprintf("%d offers %s", seen[why], why) })
 	return strings.Join(parts, ", ")
 }
 

@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/scheduling/capacity"
 )
 
@@ -24,13 +25,7 @@ func keepOffers(opts []capacity.TypeOption, ok func(*capacity.Offering) bool) []
 }
 
 func spotOptions(opts []capacity.TypeOption) int {
-	n := 0
-	for _, o := range opts {
-		if o.Spot {
-			n++
-		}
-	}
-	return n
+	return lists.Count(opts, func(o capacity.TypeOption) bool { return o.Spot })
 }
 
 // ensureEveryCombinationFits makes sure that a claim allows no mix of its types, zones and capacity types that does not

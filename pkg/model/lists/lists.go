@@ -1,0 +1,58 @@
+// Package lists makes lists, sets and indexes of what lists hold.
+package lists
+
+// Of returns what f makes of each item, in their order; nil where there is none.
+func Of[S ~[]E, E, T any](items S, f func(E) T) []T {
+	if len(items) == 0 {
+		return nil
+	}
+	out := make([]T, len(items))
+	for i, x := range items {
+		out[i] = f(x)
+	}
+	return out
+}
+
+// Where returns the items that ok accepts, in their order; nil where there is none.
+func Where[S ~[]E, E any](items S, ok func(E) bool) []E {
+	var out []E
+	for _, x := range items {
+		if ok(x) {
+			out = append(out, x)
+		}
+	}
+	return out
+}
+
+// Count returns how many items ok accepts.
+func Count[S ~[]E, E any](items S, ok func(E) bool) (n int) {
+	for _, x := range items {
+		if ok(x) {
+			n++
+		}
+	}
+	return n
+}
+
+// Set returns the keys of the items.
+func Set[S ~[]E, E any, K comparable](items S, key func(E) K) map[K]bool {
+	out := make(map[K]bool, len(items))
+	for _, x := range items {
+		out[key(x)] = true
+	}
+	return out
+}
+
+// SetOf returns the items as a set.
+func SetOf[S ~[]K, K comparable](items S) map[K]bool {
+	return Set(items, func(x K) K { return x })
+}
+
+// Index returns the items by their keys; of several with one key the last.
+func Index[S ~[]E, E any, K comparable](items S, key func(E) K) map[K]E {
+	out := make(map[K]E, len(items))
+	for _, x := range items {
+		out[key(x)] = x
+	}
+	return out
+}
