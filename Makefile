@@ -442,7 +442,7 @@ plane: $(BIN)/joiner-plane ## build the local Kubernetes control plane
 .PHONY: crds
 crds: $(CONTROLLER_GEN) ## generate the CRDs and the deep copies from the Go types
 	$(BIN)/controller-gen object paths=./pkg/api/...
-	go run ./pkg/install/crdgen
+	go run ./infra/crdgen
 
 .PHONY: clean
 clean: ## remove what was built, not what is running (make down) nor what Go cached

@@ -45,7 +45,7 @@ func layers() map[string]layer {
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
 		"providers/kube": provider, "providers/prometheus": provider, "providers/store": provider,
 		"controllers": shell, "install/crdcheck": shell, "install/setup": shell,
-		"app": wiring, "cli": wiring, "install/crdgen": wiring,
+		"app": wiring, "cli": wiring,
 		"testing": support,
 	}
 }

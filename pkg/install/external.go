@@ -11,9 +11,6 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// GroupSetup is the group of setup where somebody else installs the objects; elsewhere it administers the cluster.
-const GroupSetup = "joiner-setup"
-
 // External is what somebody else applies where setup may not: Objects, and what setup itself may do there.
 func External() ([]*unstructured.Unstructured, error) {
 	all, err := Objects()

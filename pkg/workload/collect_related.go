@@ -9,10 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	nodev1 "k8s.io/api/node/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	schedulingv1 "k8s.io/api/scheduling/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner.sh/pkg/workload/manifest"
@@ -96,51 +92,46 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 	group, _, _ := strings.Cut(d.APIVersion, "/")
 	switch group + " " + d.Kind {
 	case "scheduling.k8s.io PriorityClass":
-		var o schedulingv1.PriorityClass
-		err = decodeNamed(c, d, &o)
-		c.rules.PriorityClasses = append(c.rules.PriorityClasses, o)
+		_, err = addNamed(c, d, &c.rules.PriorityClasses)
 	case "node.k8s.io RuntimeClass":
-		var o nodev1.RuntimeClass
-		err = decodeNamed(c, d, &o)
-		c.rules.RuntimeClasses = append(c.rules.RuntimeClasses, o)
+		_, err = addNamed(c, d, &c.rules.RuntimeClasses)
 	case "v1 LimitRange":
-		var o corev1.LimitRange
-		err = decodeNamed(c, d, &o)
-		o.Namespace = namespaceOr(o.Namespace)
-		c.rules.LimitRanges = append(c.rules.LimitRanges, o)
+		err = addNamespaced(c, d, &c.rules.LimitRanges)
 	case "autoscaling HorizontalPodAutoscaler", "keda.sh ScaledObject":
 		err = c.addAutoscaler(d)
 	case "v1 PersistentVolumeClaim":
-		var o corev1.PersistentVolumeClaim
-		err = decodeNamed(c, d, &o)
-		o.Namespace = namespaceOr(o.Namespace)
-		c.Storage.Claims = append(c.Storage.Claims, o)
+		err = addNamespaced(c, d, &c.Storage.Claims)
 	case "v1 PersistentVolume":
-		var o corev1.PersistentVolume
-		err = decodeNamed(c, d, &o)
-		c.Storage.Volumes = append(c.Storage.Volumes, o)
+		_, err = addNamed(c, d, &c.Storage.Volumes)
 	case "storage.k8s.io StorageClass":
-		var o storagev1.StorageClass
-		err = decodeNamed(c, d, &o)
-		c.Storage.Classes = append(c.Storage.Classes, o)
+		_, err = addNamed(c, d, &c.Storage.Classes)
 	case "resource.k8s.io DeviceClass":
-		var o resourcev1.DeviceClass
-		err = decodeNamed(c, d, &o)
-		c.Storage.DeviceClasses = append(c.Storage.DeviceClasses, o)
+		_, err = addNamed(c, d, &c.Storage.DeviceClasses)
 	case "resource.k8s.io ResourceClaimTemplate":
-		var o resourcev1.ResourceClaimTemplate
-		err = decodeNamed(c, d, &o)
-		o.Namespace = namespaceOr(o.Namespace)
-		c.Storage.DeviceTemplates = append(c.Storage.DeviceTemplates, o)
+		err = addNamespaced(c, d, &c.Storage.DeviceTemplates)
 	case "resource.k8s.io ResourceClaim":
-		var o resourcev1.ResourceClaim
-		err = decodeNamed(c, d, &o)
-		o.Namespace = namespaceOr(o.Namespace)
-		c.Storage.DeviceClaims = append(c.Storage.DeviceClaims, o)
+		err = addNamespaced(c, d, &c.Storage.DeviceClaims)
 	default:
 		return false, nil
 	}
 	return true, err
+}
+
+// addNamed reads an object into the list, and returns where it stands there.
+func addNamed[T any](c *manifestCollector, d manifest.Document, list *[]T) (*T, error) {
+	*list = append(*list, *new(T))
+	last := &(*list)[len(*list)-1]
+	return last, decodeNamed(c, d, last)
+}
+
+// addNamespaced is addNamed for kinds that have a namespace.
+func addNamespaced[T any, P interface {
+	*T
+	metav1.Object
+}](c *manifestCollector, d manifest.Document, list *[]T) error {
+	o, err := addNamed(c, d, list)
+	P(o).SetNamespace(namespaceOr(P(o).GetNamespace()))
+	return err
 }
 
 // addAutoscaler remembers how many replicas there are at least.

@@ -115,8 +115,8 @@ func addObject[T any, P interface {
 func locateAny(body []byte, err error) error {
 	var tree any
 	if json.Unmarshal(body, &tree) == nil {
-		if bad := badQuantity(tree, ""); bad != "" {
-			return errors.New(bad)
+		if field, value := manifest.FindBadQuantity(tree, ""); field != "" {
+			return fmt.Errorf("%s: %v is no quantity; write it like 500m or 2Gi", field, value)
 		}
 	}
 	return plainError(err)

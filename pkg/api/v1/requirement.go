@@ -9,9 +9,6 @@ const (
 	OperatorLte corev1.NodeSelectorOperator = "Lte"
 )
 
-// MaxRequirements is how many requirements an object holds at most; for a NodeClaim the pool's labels count too.
-const MaxRequirements = 100
-
 // Requirement says which values of a node label are acceptable.
 type Requirement struct {
 	// Key is the node label the requirement speaks of.

@@ -16,12 +16,6 @@ type answer struct {
 	status atomic.Int64
 }
 
-// NewTransport sends requests through next, authenticates them, and bounds what is read of their answers. Without an
-// Authenticator they carry nothing.
-func NewTransport(next http.RoundTripper, auth Authenticator) http.RoundTripper {
-	return &answer{next: next, auth: auth}
-}
-
 // RoundTrip sends one request.
 func (a *answer) RoundTrip(r *http.Request) (*http.Response, error) {
 	a.status.Store(0)

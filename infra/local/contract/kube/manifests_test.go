@@ -26,7 +26,7 @@ func TestManifestsThatSomebodyElseApplied(t *testing.T) {
 		c.apply(t, o)
 	}
 	client, r := c.client(t)
-	r.header = http.Header{"Impersonate-User": {"arn:aws:sts::1:assumed-role/setup"}, "Impersonate-Group": {install.GroupSetup, "system:authenticated"}}
+	r.header = http.Header{"Impersonate-User": {"arn:aws:sts::1:assumed-role/setup"}, "Impersonate-Group": {"joiner-setup", "system:authenticated"}}
 	s := &setup.Setup{Cluster: client.Objects, External: true, Poll: poll, Patience: patience, Log: slog.New(slog.DiscardHandler), Now: time.Now, Observe: true,
 		Access: setup.Access{External: true, Cluster: preflight.Cluster{Name: "demo", Found: true, Status: "ACTIVE", Mode: "API", Endpoint: "https://x", Public: true, CIDRs: []string{"0.0.0.0/0"}}}}
 	lacks, err := s.CheckManifests(t.Context())

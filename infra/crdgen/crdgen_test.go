@@ -9,7 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-const root = "../../.."
+const root = "../.."
 
 func TestFilesAreWhatTheTypesSay(t *testing.T) {
 	fresh := t.TempDir()
