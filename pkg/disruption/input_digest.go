@@ -110,7 +110,7 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 		}
 	}
 	if len(ps.snapshot.Pools) > manyPools {
-		d.addNumber(ps.now().Unix() / 60)
+		d.addNumber(ps.now().Truncate(time.Minute).Unix())
 	}
 	return uint64(d)
 }

@@ -1,9 +1,9 @@
 package simulator
 
 import (
+	"encoding/binary"
 	"fmt"
 	"slices"
-	"strconv"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/topology"
@@ -79,10 +79,11 @@ const (
 // textOf is what the scheduler's rules look at in a pod.
 func textOf(t []byte, p *cluster.Pod) []byte {
 	t = append(append(t, p.Namespace...), 0)
-	t = strconv.AppendInt(append(strconv.AppendInt(t, p.Need.CPU, 36), ','), p.Need.Memory, 36)
-	t = strconv.AppendInt(append(strconv.AppendInt(append(t, ','), p.Need.Ephemeral, 36), ','), p.Need.Pods, 36)
+	for _, n := range []int64{p.Need.CPU, p.Need.Memory, p.Need.Ephemeral, p.Need.Pods} {
+		t = binary.AppendVarint(t, n)
+	}
 	for _, e := range p.Need.Extended {
-		t = strconv.AppendInt(append(append(t, e.Name...), '='), e.Count, 36)
+		t = binary.AppendVarint(append(append(t, e.Name...), '='), e.Count)
 	}
 	t = appendMap(append(t, partLabels), p.Labels)
 	t = appendAdmission(append(t, partAdmission), p)

@@ -25,6 +25,9 @@ const mostAmount = int64(1) << 62
 // MiB is the number of bytes in a mebibyte.
 const MiB = int64(1) << 20
 
+// GiB is the number of bytes in a gibibyte.
+const GiB = MiB << 10
+
 // Extended is an amount of one extended resource, such as nvidia.com/gpu.
 type Extended struct {
 	Name  string `json:"name"`

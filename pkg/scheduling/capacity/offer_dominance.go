@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
 	"strconv"
 
@@ -255,7 +256,7 @@ func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	slices.Sort(numbers)
 	var id []byte
 	for _, n := range numbers {
-		id = append(strconv.AppendInt(id, int64(n), 36), ' ')
+		id = binary.AppendVarint(id, int64(n))
 	}
 	out, ok := p.Some.Known[string(id)]
 	switch {

@@ -2,8 +2,8 @@ package capacity
 
 import (
 	"cmp"
+	"encoding/binary"
 	"slices"
-	"strconv"
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
@@ -162,9 +162,9 @@ func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirement
 	}
 	slices.Sort(f.asked)
 	f.asked = slices.Compact(f.asked)
-	id := strconv.AppendInt(nil, int64(p.ID), 10)
+	id := binary.AppendVarint(nil, int64(p.ID))
 	for _, x := range f.asked {
-		id = strconv.AppendInt(append(id, ' '), int64(x), 36)
+		id = binary.AppendVarint(id, int64(x))
 	}
 	isLate := func(l PodLoad) bool { return l.Alt >= manyAlts }
 	if h, ok := f.known[string(id)]; ok && !slices.ContainsFunc(loads, isLate) {

@@ -331,7 +331,7 @@ func (s *solver) priceLimited(i int32, pure []float64) (added int) {
 			gain += n * pure[k]
 		}
 	}
-	if len(c.class) == 1 || gain <= 1e-6*s.upper[i] {
+	if len(c.class) == 1 || gain <= speck*s.upper[i] {
 		return 0
 	}
 	s.m.addColumn(c)

@@ -23,7 +23,7 @@ func (d Dims) Units() []float64 {
 		case resources.CPU:
 			out[i] = 1000
 		case resources.Memory, resources.Ephemeral:
-			out[i] = 1 << 30
+			out[i] = float64(resources.GiB)
 		default:
 			out[i] = 1
 		}

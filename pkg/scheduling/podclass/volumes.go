@@ -71,7 +71,7 @@ func volumesOf(p *cluster.Pod, shared map[cluster.Volume]bool) Volumes {
 const volumesPrefix = "volumes of "
 
 // UnlimitedVolumes is more than pods of one node have.
-const UnlimitedVolumes = 1 << 16
+const UnlimitedVolumes = math.MaxUint16
 
 // limitedDrivers are the CSI drivers of waiting pods' volumes that may attach only so many to a node, as dimensions.
 func (cs *Classes) limitedDrivers() (dims []string) {

@@ -1,8 +1,8 @@
 package prices
 
 import (
+	"encoding/binary"
 	"slices"
-	"strconv"
 
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
@@ -54,8 +54,8 @@ func (h hostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor 
 	for i, b := range hosts {
 		id := []byte(admitted[i])
 		for _, x := range b.Room {
-			if id = append(id, ' '); factor < noMatter {
-				id = strconv.AppendInt(id, wholePower(float64(x), factor), 36)
+			if factor < noMatter {
+				id = binary.AppendVarint(id, wholePower(float64(x), factor))
 			}
 		}
 		o := sorts[string(id)]
