@@ -82,8 +82,8 @@ func (q *question) accept(e Edit) bool {
 	return q.takes(p)
 }
 
-// workOf is how much work a question about the snapshot is.
-func workOf(s cluster.Snapshot) int {
+// WorkOf is how much work a question about the snapshot is.
+func WorkOf(s cluster.Snapshot) int {
 	waiting := 0
 	for i := range s.Pods {
 		if s.Pods[i].NodeName == "" {
@@ -106,7 +106,7 @@ func (q *question) mayHelp(edits []Edit) bool {
 // askAbout reports what the edits bring in the snapshot, and whether they change the answer. It says no where no work
 // is left.
 func (q *question) askAbout(s cluster.Snapshot, edits []Edit) (out Outcome, ok bool) {
-	work := workOf(s)
+	work := WorkOf(s)
 	if q.left < work {
 		q.short = true
 		return out, false

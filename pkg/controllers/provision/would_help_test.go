@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/testing/scenario"
+	"joiner.sh/pkg/whatif"
 )
 
 // A pod that has waited for five minutes is told what would give it a node, first of all that it is told; one that has
@@ -65,5 +66,20 @@ func TestThousandsOfPodsAreOneQuestion(t *testing.T) {
 	if len(h) != 1 || len(help) != 3000 || len(r.WouldHelp) != 1 || r.WouldHelp[0].Count != 3000 || len(r.WouldHelp[0].Names) != decisionlog.MostNames ||
 		!strings.HasPrefix(r.WouldHelp[0].Why, "add spec.tolerations team=a:NoSchedule to the pod: a new ") {
 		t.Errorf("%d questions, %d pods, %+v", len(h), len(help), r.WouldHelp)
+	}
+}
+
+// A pass has less time than the command line, which asks many times as much about the same pod.
+func TestWhatWouldHelpIsLittleWork(t *testing.T) {
+	script := []string{"pods lost cpu=500 mem=512\nselect team=blue"}
+	for _, pool := range strings.Split("abcdefghijklmnopqrst", "") {
+		script = append(script, "pool "+pool+"\ntaint team="+pool+":NoSchedule\nrequire kubernetes.io/arch In arm64")
+	}
+	w := scenario.Scripted(t, script...)
+	w.Snapshot.Pods[0].Created = w.Snapshot.Now.Add(-time.Hour)
+	key := w.Snapshot.Pods[0].Key()
+	at := whatif.ForPod(w.Snapshot, w.Market, key, whatif.Limits{}).Work
+	if got := askAbout(w.Snapshot, key).work; at < 11_000 || got == 0 || got > 10_000 {
+		t.Errorf("a pass does %d, the command line %d", got, at)
 	}
 }
