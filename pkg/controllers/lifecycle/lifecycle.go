@@ -206,7 +206,30 @@ func (l *Controller) decide(ctx context.Context, s cluster.Snapshot, instances [
 	}
 	l.Refusals.markRetryTimes(s.Pods)
 	controllers.NoteStage(ctx, controllers.StageDeciding)
-	return s, lifecycle.Next(s), nil
+	next = lifecycle.Next(s)
+	next.Actions = l.withoutFailed(s, next.Actions)
+	return s, next, nil
+}
+
+// withoutFailed leaves out the steps about objects whose last one failed a moment ago, so that nothing is read for them
+// either, and what their pools are to remember of them, which was told when it failed.
+func (l *Controller) withoutFailed(s cluster.Snapshot, actions []plan.Action) []plan.Action {
+	rests := func(a plan.Action) bool { return l.failed.IsBackingOff(actionSubject(a), l.Now()) }
+	told := map[string]bool{} // UIDs
+	for _, c := range s.Claims {
+		told[c.UID] = rests(plan.Action{Claim: c.Name})
+	}
+	var out []plan.Action
+	for _, a := range actions {
+		if a.Do == plan.Registrations {
+			a.Outcomes = slices.DeleteFunc(slices.Clone(a.Outcomes),
+				func(o cluster.Registration) bool { return told[o.ClaimUID] })
+		}
+		if !rests(a) && (a.Do != plan.Registrations || len(a.Outcomes) > 0) {
+			out = append(out, a)
+		}
+	}
+	return out
 }
 
 // logUnapplied says what a pass that may not write would do.
@@ -245,16 +268,13 @@ func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
 }
 
 // applyActions does the actions: those on one object in their order, those on different objects side by side. An object
-// that changed meanwhile is left to the next pass, one whose step failed is left alone for a while. It reports whether
-// anything but telling was tried, so that it is worth looking again.
+// that changed meanwhile is left to the next pass. It reports whether anything but telling was tried, so that it is worth
+// looking again.
 func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool) {
 	groups, keys := map[string][]plan.Action{}, []string{}
 	deleted := false
 	for _, a := range actions {
 		k := actionSubject(a)
-		if l.failed.IsBackingOff(k, l.Now()) {
-			continue
-		}
 		if _, ok := groups[k]; !ok {
 			keys = append(keys, k)
 		}
