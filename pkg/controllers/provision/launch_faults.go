@@ -23,6 +23,7 @@ type Aside struct {
 	launched int // nodes, by the last pass
 	late     lateDecision
 	help     wouldHelp
+	unused   unusedNodes
 }
 
 // launchFaults are the NodeClaims about whose launch a panic was caught. The zero value is ready; it may be used by

@@ -3,6 +3,7 @@ package provision
 import (
 	"context"
 	"slices"
+	"time"
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
@@ -10,24 +11,54 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
+// unusedNodes are nodes that were bought in vain, as one process saw them.
+type unusedNodes struct {
+	marks   []instancetypes.NotedMark  // that follow from them
+	unnoted []instancetypes.UnusedNode // that could not be noted yet
+}
+
+// add adds nodes of this pass and returns all that are not noted yet, and the types that are left out for what the
+// process saw.
+func (u *unusedNodes) add(unused []instancetypes.UnusedNode, used []string, now time.Time) (
+	unnoted []instancetypes.UnusedNode, out []instancetypes.UnavailableOffering) {
+	u.marks, _ = instancetypes.NoteUnusedNodes(u.marks, unused, used, now)
+	for _, m := range u.marks {
+		if m.LeavesOut() && now.Before(m.Until) {
+			out = append(out, m.UnavailableOffering)
+		}
+	}
+	for _, old := range u.unnoted {
+		again := func(n instancetypes.UnusedNode) bool { return n.Instance == old.Instance }
+		if !slices.ContainsFunc(unused, again) && !slices.Contains(used, old.Instance) {
+			unused = append(unused, old)
+		}
+	}
+	return unused, out
+}
+
 // withPurchaseBrake notes nodes that were bought in vain, before the pass buys more of them, and returns the snapshot
-// with the types that are left out for that. Where it cannot be noted the pass decides without.
+// with the types that are left out for that. Where it cannot be noted, what this process saw counts.
 func withPurchaseBrake(ctx context.Context, p *Controller, s cluster.Snapshot) cluster.Snapshot {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return s
 	}
 	unused, used := binpack.UnusedNodes(s)
 	braked := slices.ContainsFunc(s.SoldOut, instancetypes.UnavailableOffering.LeavesOut)
+	unused, seen := p.Aside.unused.add(unused, used, p.Now())
 	if len(unused) == 0 && (!braked || len(used) == 0) {
 		return s
 	}
-	p.TryStep(ctx, &p.failed, "nodes that were bought in vain", func() error {
+	noted := p.TryStep(ctx, &p.failed, "nodes that were bought in vain", func() error {
 		marks, err := p.Brake.NoteUnusedNodes(ctx, unused, used)
 		if err == nil {
-			s.SoldOut = append(slices.DeleteFunc(slices.Clone(s.SoldOut), instancetypes.UnavailableOffering.LeavesOut),
-				marks...)
+			seen = marks
 		}
 		return err
 	})
+	if p.Aside.unused.unnoted = unused; noted {
+		p.Aside.unused.unnoted = nil
+		s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut), instancetypes.UnavailableOffering.LeavesOut)
+	}
+	s.SoldOut = slices.Concat(s.SoldOut, seen)
 	return s
 }

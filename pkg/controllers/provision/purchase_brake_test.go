@@ -1,7 +1,9 @@
 package provision_test
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -9,6 +11,7 @@ import (
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/controllers/provision"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
@@ -34,6 +37,59 @@ func refusingWorld(t *testing.T, f *controllertest.Functions, minutes int) map[s
 		}
 	}
 	return typeOf
+}
+
+// throttledBrake is a brake that the API server lets nobody tell anything.
+type throttledBrake struct{ provision.PurchaseBrake }
+
+var errThrottled = errors.New("note nodes that were bought in vain: 429 Too Many Requests")
+
+func (throttledBrake) NoteUnusedNodes(context.Context, []instancetypes.UnusedNode, []string) ([]instancetypes.UnavailableOffering, error) {
+	return nil, errThrottled
+}
+
+// While what was bought in vain cannot be noted, as the API server throttles or forbids it, passes go on, and a process
+// buys of a type that takes no pods no more than it would: what it saw itself counts.
+func TestTheBrakeHoldsWhileNothingCanBeNoted(t *testing.T) {
+	f := &controllertest.Functions{World: controllertest.NewWorld()}
+	f.World.ChangePool(func(p *cluster.Pool) {
+		p.Disruption = cluster.Disruption{Policy: "WhenEmpty", Budgets: []cluster.NodeBudget{{Every: true, Nodes: "100%"}}}
+	})
+	refused := ""
+	f.World.RefusePod = func(n cluster.Node) bool {
+		refused = cmp.Or(refused, n.Labels["node.kubernetes.io/instance-type"])
+		return n.Labels["node.kubernetes.io/instance-type"] == refused
+	}
+	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
+	process, bought, told := &provision.Aside{}, map[string]string{}, false
+	for range 60 {
+		c := f.Provision(f.World.Ports(fake.Fault{}))
+		c.Brake, c.Aside = throttledBrake{c.Brake}, process
+		err := c.Run(t.Context(), f.Once())
+		if told = told || errors.Is(err, errThrottled); err != nil && !errors.Is(err, errThrottled) {
+			t.Fatal(err)
+		}
+		if err := f.Lifecycle(f.World.Ports(fake.Fault{})).Run(t.Context(), f.World.Now().Add(10*time.Second)); err != nil {
+			t.Fatal(err)
+		}
+		if err := f.Disrupt(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {
+			t.Fatal(err)
+		}
+		for _, c := range f.World.Claims() {
+			if c.ProviderID != "" {
+				bought[c.UID] = c.Labels["node.kubernetes.io/instance-type"]
+			}
+		}
+		f.World.Advance(20 * time.Second)
+	}
+	count := map[string]int{}
+	for _, typ := range bought {
+		count[typ]++
+	}
+	if len(count) != 2 || count[refused] != 3 || !told {
+		t.Errorf("bought %v, want three of %s and another; told %t", count, refused, told)
+	}
+	controllertest.NoProblems(t, f.World)
 }
 
 // A type whose nodes kube-scheduler refuses for a reason that nobody knows is bought three times; then another one is, and
