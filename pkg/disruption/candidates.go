@@ -13,6 +13,7 @@ type candidates struct {
 	*State
 	budget    *Budget
 	failures  map[string]CommandFailure // by NodeClaim
+	inRow     map[string]FailuresInRow  // by NodePool
 	ongoing   map[string]bool           // by id: commands under way that go on
 	reporting bool                      // it is about pools that only report
 }
@@ -89,7 +90,7 @@ func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool 
 		if n.driftBlocked.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
 			return false
 		}
-		held := cs.rolloutRefusal(n)
+		held := cmp.Or(cs.rolloutRefusal(n), cs.poolRefusal(n))
 		n.notReplaced = cmp.Or(held, n.notReplaced)
 		return held.reason == ""
 	case n.blocked.reason != "", n.empty != (reason == v1.DisruptionEmpty):
@@ -140,6 +141,8 @@ func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 		return refusal{IneligiblePaybackPending, "it replaced others and has not paid for that yet"}
 	case !n.empty && failed.reason != "":
 		return failed
+	case !n.empty:
+		return cs.poolRefusal(n)
 	}
 	return refusal{}
 }

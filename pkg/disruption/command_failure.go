@@ -17,7 +17,16 @@ type CommandFailure struct {
 	Alone time.Time `json:"alone,omitzero"`
 }
 
+// FailuresInRow are the commands about nodes of a NodePool that launched nodes in vain, one after another.
+type FailuresInRow struct {
+	Times int       `json:"times"`
+	At    time.Time `json:"at"` // of the last
+}
+
 const (
+	// mostInRow is after how many of them the NodePool rests: whichever nodes are to go, what is launched in their
+	// place does not become what was expected.
+	mostInRow = 3
 	// maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
 	maxRetryAfter = 8 * time.Hour
 	// aloneFor is how long commands are about a node alone after one about several failed: all of those have their turn
@@ -68,6 +77,9 @@ func (f CommandFailure) failedAt(now time.Time, shared, wait bool) CommandFailur
 // again. Consolidation, which launches nodes for nothing each time, waits twice as long after each further failure.
 // Drift does not wait longer, because it must be done. Nodes that shared replacements go alone next.
 func (pr *progress) rememberFailure(r *runningCommand, f commandFault) {
+	if len(f.of) == 0 {
+		pr.endRow(r, true)
+	}
 	about, shared := r.claims, isShared(len(r.claims), r.mark.Replacements)
 	if len(f.of) == 1 {
 		about = f.of
@@ -109,6 +121,48 @@ func (st *State) keepFailures(failures map[string]CommandFailure) map[string]Com
 		out[name] = f
 	}
 	return out
+}
+
+// endRow counts a command that launched nodes in vain for the NodePools of its nodes, or ends their rows with one that
+// was finished.
+func (pr *progress) endRow(r *runningCommand, failed bool) {
+	pools := map[string]bool{}
+	for _, n := range r.claims {
+		pools[n.Pool()] = r.mark.Replacements > 0
+	}
+	for pool, launched := range pools {
+		switch {
+		case launched && failed:
+			pr.inRow[pool] = FailuresInRow{pr.inRow[pool].Times + 1, pr.now()}
+		case launched:
+			delete(pr.inRow, pool)
+		}
+	}
+}
+
+// keepInRow returns the rows whose last failure is less than two waits old.
+func (st *State) keepInRow(rows map[string]FailuresInRow) map[string]FailuresInRow {
+	out := map[string]FailuresInRow{}
+	for pool, f := range rows {
+		if f.At.After(st.now()) { // the clock was set back
+			f.At = st.now()
+		}
+		if st.now().Before(f.At.Add(2 * st.rules.retryAfter)) {
+			out[pool] = f
+		}
+	}
+	return out
+}
+
+// poolRefusal returns what keeps nodes whose pods need others in a NodePool for which nodes were launched in vain too
+// often.
+func (cs *candidates) poolRefusal(n *stateNode) refusal {
+	f := cs.inRow[n.Pool()]
+	if f.Times < mostInRow || len(n.moving) == 0 || !cs.now().Before(f.At.Add(cs.rules.retryAfter)) {
+		return refusal{}
+	}
+	return refusal{IneligibleFailed, fmt.Sprintf("the last %d disruptions in its NodePool launched nodes in vain, the "+
+		"last less than %s ago", f.Times, cs.rules.retryAfter)}
 }
 
 // goesAlone reports whether commands about the node are about no other, because one about several failed.

@@ -12,6 +12,8 @@ type Memory struct {
 	Quiet     map[string]PodStability   `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal                `json:"proposals,omitempty"`
 	Failed    map[string]CommandFailure `json:"failed,omitempty"` // by NodeClaim: failures of commands about it
+	// by NodePool: commands that launched nodes in vain, one after another
+	FailedInRow map[string]FailuresInRow `json:"failedInRow,omitempty"`
 	// by ID of a command under way: since when it has been found stalled
 	StalledSince map[string]time.Time `json:"inVain,omitempty"`
 	// the drifted NodeClaim that was asked about last

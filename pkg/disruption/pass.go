@@ -21,10 +21,10 @@ type pass struct {
 	headroom      map[string]*staticcapacity.PoolHeadroom // by static pool
 }
 
-func newPass(st *State, failures map[string]CommandFailure, ongoing map[string]bool) *pass {
+func newPass(st *State, pr *progress) *pass {
 	budget, eval := newBudget(st.snapshot), newEvaluator(st)
 	return &pass{State: st, budget: budget, eval: eval, consolidation: newConsolidation(eval),
-		candidates: &candidates{State: st, budget: budget, failures: failures, ongoing: ongoing},
+		candidates: &candidates{State: st, budget: budget, failures: pr.failures, inRow: pr.inRow, ongoing: pr.ongoing},
 		replaced:   map[string]int{}, headroom: map[string]*staticcapacity.PoolHeadroom{}}
 }
 
@@ -42,13 +42,13 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	orphaned := pr.rollBackOrphanedTaints(m.OrphanedSince, &p)
 	pr.taintFailedRevisions(&p)
 	pr.taintPreviousRevisions(&p)
-	ps := newPass(st, pr.failures, pr.ongoing)
+	ps := newPass(st, pr)
 	ps.candidates.filterCandidates()
 	p.Eligible = ps.candidates.eligibleByReason()
 	ps.hibernatePools(&p)
 	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, Tried: m.Tried, LastWasDrift: m.LastWasDrift, Search: m.Search,
-		Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, StalledSince: pr.stalled,
-		OrphanedSince: orphaned}
+		Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, FailedInRow: pr.inRow,
+		StalledSince: pr.stalled, OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)
 	p.NotDisrupted, p.BudgetsExhausted = ps.candidates.listNotDisrupted(moves), ps.budget.exhausted
@@ -232,7 +232,7 @@ func AskAbout(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache, c
 	}
 	pr := newProgress(st, m)
 	pr.advanceCommands(&p)
-	ps := newPass(st, pr.failures, pr.ongoing)
+	ps := newPass(st, pr)
 	ps.candidates.filterCandidates()
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
 		if c, ok := ps.decideAgain(Proposal{Reason: r, Claims: []string{claim}}, true); ok && len(c.Claims) > 0 {

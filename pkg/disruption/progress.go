@@ -25,6 +25,7 @@ type runningCommand struct {
 type progress struct {
 	*State
 	failures      map[string]CommandFailure // by NodeClaim
+	inRow         map[string]FailuresInRow  // by NodePool
 	ongoing       map[string]bool           // by id: commands under way that go on
 	stalledBefore map[string]time.Time      // by id: since when a command has waited for nothing, as remembered
 	stalled       map[string]time.Time      // the same as found
@@ -35,7 +36,8 @@ type progress struct {
 }
 
 func newProgress(st *State, m Memory) *progress {
-	return &progress{State: st, failures: st.keepFailures(m.Failed), ongoing: map[string]bool{},
+	return &progress{State: st, failures: st.keepFailures(m.Failed), inRow: st.keepInRow(m.FailedInRow),
+		ongoing:       map[string]bool{},
 		stalledBefore: m.StalledSince, stalled: map[string]time.Time{}}
 }
 
