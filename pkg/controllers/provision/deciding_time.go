@@ -15,6 +15,9 @@ const (
 	decidingPart = 3
 	// lessWhenLate is by how much less work the next decision takes on, and lessFor how long.
 	lessWhenLate, lessFor = 8, 10 * time.Minute
+	// namespacePart is the part of a pass's work that the pods of one namespace may take while pods of others wait, which
+	// is about a second.
+	namespacePart = 8
 	// leastDemand is enough for a few pods of each of some namespaces, in milliseconds of one core.
 	leastDemand = 16
 )
@@ -53,6 +56,9 @@ func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 	s.Aside = p.Aside.list
 	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, countUnbound(s.Pods))
 	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
+	if all := s.Rules.DemandMilliseconds; all > 0 {
+		s.Rules.NamespaceMilliseconds = max(leastDemand, all/namespacePart)
+	}
 	decided, ok := decideInTime(ctx, p, s)
 	if !ok {
 		return decided, false

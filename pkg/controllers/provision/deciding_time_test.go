@@ -38,7 +38,7 @@ func TestADecisionThatTakesTooLongIsAboutLessTheNextTime(t *testing.T) {
 		for i := range 300 {
 			p := controllertest.PodOf(int64(100+i), 128)
 			p.Namespace = "evil"
-			for j := range 35 {
+			for j := range 2 {
 				p.NodeAffinity = append(p.NodeAffinity, []requirements.Requirement{requirements.Of("topology.kubernetes.io/zone", "us-west-2b", fmt.Sprint(i, j))})
 			}
 			f.World.RunApp(fmt.Sprintf("evil-%d", i), 1, p)
@@ -68,8 +68,8 @@ func TestADecisionThatTakesTooLongIsAboutLessTheNextTime(t *testing.T) {
 				others = append(others, e)
 			}
 		}
-		if len(told) != 50 || told[0] != "FailedScheduling: the pods of namespace evil that wait are about 3273 ms of planning, more than its share of one pass: those that ask for most are left out" {
-			t.Errorf("%d pods are told, the first %q", len(told), told[:1])
+		if len(told) != 50 || len(told) > 0 && told[0] != "FailedScheduling: the pods of namespace evil that wait are about 243 ms of planning, more than its share of one pass: those that ask for most are left out" {
+			t.Errorf("%d pods are told, the first %q", len(told), told)
 		}
 		if len(others) < 4 {
 			t.Errorf("nominated: %q", others)

@@ -32,11 +32,23 @@ func (p *Controller) packingMilliseconds(ctx context.Context, waiting int) int {
 	return out
 }
 
+// countUnbound counts the pods that wait. Those of a namespace that has more than all others together, and a few, count
+// so far: the others do not wait for the search of a thousand.
 func countUnbound(pods []cluster.Pod) (n int) {
+	const few = 100
+	by, provisionable, most := map[string]int{}, 0, 0
 	for i := range pods {
 		if pods[i].NodeName == "" {
 			n++
 		}
+		if pods[i].Provisionable() {
+			provisionable++
+			by[pods[i].Namespace]++
+			most = max(most, by[pods[i].Namespace])
+		}
+	}
+	if others := provisionable - most; others > 0 {
+		n -= max(0, most-others-few)
 	}
 	return n
 }

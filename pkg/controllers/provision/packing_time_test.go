@@ -2,11 +2,13 @@ package provision
 
 import (
 	"context"
+	"slices"
 	"testing"
 	"testing/synctest"
 	"time"
 
 	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
 )
 
 // A few pods wait for a cheaper plan for little more than a second, whatever part of a core the function has; many wait
@@ -34,5 +36,28 @@ func TestPackingTakesAPartOfACore(t *testing.T) {
 				t.Errorf("%v vCPU, %v left, %d pods: %d ms of a core, want %d", c.vcpus, c.left, c.pods, got, c.want)
 			}
 		})
+	}
+}
+
+// Of a namespace with a thousand pods those count for the search that are about as many as others wait with.
+func TestPodsOfOneNamespaceHaveOthersNotWait(t *testing.T) {
+	pods := func(namespace string, n int, node string) []cluster.Pod {
+		return slices.Repeat([]cluster.Pod{{Namespace: namespace, NodeName: node, Unscheduled: true, Phase: "Pending"}}, n)
+	}
+	daemon := pods("kube-system", 1, "")
+	daemon[0].Owner = cluster.OwnerDaemonSet
+	for _, c := range []struct {
+		pods []cluster.Pod
+		want int
+	}{
+		{pods("jobs", 1000, ""), 1000},
+		{slices.Concat(pods("jobs", 1000, ""), daemon), 1001}, // which no search is for
+		{slices.Concat(pods("jobs", 1000, ""), pods("shop", 50, "node")), 1000},
+		{slices.Concat(pods("evil", 1000, ""), pods("shop", 30, ""), pods("blog", 20, "")), 200},
+		{slices.Concat(pods("jobs", 150, ""), pods("shop", 50, "")), 200},
+	} {
+		if got := countUnbound(c.pods); got != c.want {
+			t.Errorf("%d, want %d", got, c.want)
+		}
 	}
 }

@@ -82,6 +82,8 @@ type Settings struct {
 	// how many milliseconds of one core all pods of a pass may take before anything is searched for, by what they ask
 	// for; 0 for 10,000
 	DemandMilliseconds int `json:"demandMilliseconds,omitempty"`
+	// how many of these the pods of one namespace may take while pods of others wait; 0 for all
+	NamespaceMilliseconds int `json:"namespaceMilliseconds,omitempty"`
 	// how many times the usual work may go into a plan and its bound, to measure what more would do; 0 for once. No
 	// setting asks for it, and it is not stored.
 	PackingEffort int `json:"-"`

@@ -128,6 +128,22 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 	}
 }
 
+// Pods of other namespaces wait for those of one no longer than is said, though a pass has time for more; a namespace that
+// waits alone has all of it.
+func TestOthersWaitForNoNamespace(t *testing.T) {
+	s := manypods.Services(t, 100)
+	s.Pods = append(s.Pods, hostilePods("terms", 40)...)
+	s.Rules.DemandMilliseconds, s.Rules.NamespaceMilliseconds = 10_000, 100
+	aside := func() int { return len(packing.NewSharedDemand(s).Classes.Aside) }
+	if n := aside(); n != 37 {
+		t.Errorf("%d pods are left out beside others, want 37", n)
+	}
+	s.Pods = s.Pods[100:]
+	if n := aside(); n != 0 {
+		t.Errorf("%d pods are left out alone", n)
+	}
+}
+
 // Within a namespace that is too much work, the classes that are little work come first, and buffers after pods.
 func TestLightClassesComeFirst(t *testing.T) {
 	s := manypods.Services(t, 0)

@@ -37,23 +37,21 @@ const (
 // SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
 type SetAside map[string]string
 
-// ShareWork sets classes aside where all of them are more work than a pass may take. Namespaces get the same, as far as
-// they need it; within one, classes that are little work come first and virtual pods last.
+// ShareWork sets classes aside where all of them are more work than a pass may take, or those of a namespace than others
+// are to wait for. Namespaces get the same, as far as they need it; within one, classes that are little work come first and virtual pods last.
 func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
 	budget := int64(rules.DemandBudget()) * 1000
 	work, sums := cs.MeasureWork(), map[string]int64{}
-	var total int64
 	for i, k := range cs.List {
 		sums[k.Pod.Namespace] += work[i]
-		total += work[i]
-	}
-	if total <= budget {
-		return nil
 	}
 	names := slices.Sorted(maps.Keys(sums))
 	wants := make([]int64, len(names))
 	for i, name := range names {
 		wants[i] = sums[name]
+		if most := int64(rules.NamespaceMilliseconds) * 1000; most > 0 && len(names) > 1 {
+			wants[i] = min(wants[i], most)
+		}
 	}
 	left, out := map[string]int64{}, SetAside{}
 	for i, share := range fairshare.MaxMin(budget, wants) {
