@@ -3,6 +3,8 @@ package translate
 import (
 	"encoding/json"
 	"fmt"
+	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -12,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/workload/manifest"
 )
 
 // heavyPod is a pod of 1 CPU that asks for much else.
@@ -107,6 +110,49 @@ func TestWhatOnePodMayAskFor(t *testing.T) {
 		if d := cmp.Diff(got.Unmodelled, shapes.ListPod(p).Pod().Unmodelled); d != "" {
 			t.Errorf("%s: in a list (-want +got):\n%s", name, d)
 		}
+	}
+}
+
+// The pods of the workloads that the bench plans reach a fifth of no bound, so that half of each would refuse none.
+func TestBoundsAreFarFromRealPods(t *testing.T) {
+	paths, err := filepath.Glob("../../../infra/bench/workloads/*.json*")
+	if err != nil || len(paths) < 5 {
+		t.Fatalf("%v: %v", paths, err)
+	}
+	var most podSize
+	for _, path := range paths {
+		data, err := os.ReadFile(path)
+		if err == nil {
+			data, err = manifest.Gunzip(data)
+		}
+		var w struct {
+			Groups []struct{ Pod corev1.Pod }
+		}
+		if err == nil {
+			err = json.Unmarshal(data, &w)
+		}
+		if err != nil || len(w.Groups) == 0 {
+			t.Fatalf("%s: %d groups, %v", path, len(w.Groups), err)
+		}
+		for _, g := range w.Groups {
+			one := sizeOf(&g.Pod)
+			for _, x := range [][2]*int{{&most.labels, &one.labels}, {&most.alternatives, &one.alternatives}, {&most.topology, &one.topology},
+				{&most.ports, &one.ports}, {&most.values, &one.values}, {&most.text, &one.text}} {
+				*x[0] = max(*x[0], *x[1])
+			}
+			if len(one.extended) > len(most.extended) {
+				most.extended = one.extended
+			}
+		}
+	}
+	for _, x := range [][2]int{{most.labels, mostLabels}, {most.alternatives, mostAlternatives}, {most.topology, mostTopology}, {most.ports, mostPorts},
+		{most.values, mostValues}, {most.text, mostText}, {len(most.extended), mostExtended}} {
+		if 5*x[0] > x[1] {
+			t.Errorf("a pod reaches %d of %d", x[0], x[1])
+		}
+	}
+	if most.values == 0 || most.topology == 0 {
+		t.Errorf("the most is %+v", most)
 	}
 }
 

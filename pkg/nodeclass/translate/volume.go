@@ -126,8 +126,13 @@ func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
 		return nil, fmt.Errorf("persistentvolume %s does not exist", name)
 	case v.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("persistentvolume %s is being deleted", name)
-	case v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil:
-		return nil, nil
+	}
+	labelled := ofZoneLabels(v.Labels)
+	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
+		if len(labelled) == 0 {
+			return nil, nil
+		}
+		return [][]requirements.Requirement{labelled}, nil
 	}
 	var out [][]requirements.Requirement
 	for _, t := range v.Spec.NodeAffinity.Required.NodeSelectorTerms {
@@ -138,9 +143,26 @@ func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
 		if v.Spec.Local != nil || v.Spec.HostPath != nil {
 			rs = slices.DeleteFunc(rs, func(r requirements.Requirement) bool { return r.Key == corev1.LabelHostname })
 		}
-		out = append(out, rs)
+		out = append(out, append(rs, labelled...))
 	}
 	return out, nil
+}
+
+// zoneLabels are the labels of a volume that kube-scheduler compares with those of nodes. Volumes from before there was
+// node affinity, and many that people wrote, have nothing else.
+func zoneLabels() []string {
+	return []string{corev1.LabelTopologyZone, corev1.LabelTopologyRegion, corev1.LabelFailureDomainBetaZone,
+		corev1.LabelFailureDomainBetaRegion}
+}
+
+// ofZoneLabels is what they ask of nodes. Several zones stand with two underscores between them.
+func ofZoneLabels(labels map[string]string) (out []requirements.Requirement) {
+	for _, key := range zoneLabels() {
+		if v := labels[key]; v != "" {
+			out = append(out, requirements.Of(stableKey(key), strings.Split(v, "__")...))
+		}
+	}
+	return out
 }
 
 func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Requirement, error) {
@@ -258,6 +280,14 @@ func SlimVolume(in *corev1.PersistentVolume) corev1.PersistentVolume {
 		DeletionTimestamp: in.DeletionTimestamp}}
 	out.Spec.NodeAffinity, out.Spec.Local, out.Spec.HostPath = in.Spec.NodeAffinity, in.Spec.Local, in.Spec.HostPath
 	out.Spec.AWSElasticBlockStore = in.Spec.AWSElasticBlockStore
+	for _, key := range zoneLabels() {
+		if v, ok := in.Labels[key]; ok {
+			if out.Labels == nil {
+				out.Labels = map[string]string{}
+			}
+			out.Labels[key] = v
+		}
+	}
 	if in.Spec.CSI != nil {
 		out.Spec.CSI = &corev1.CSIPersistentVolumeSource{Driver: in.Spec.CSI.Driver}
 	}

@@ -67,6 +67,11 @@ func TestVolumeZones(t *testing.T) {
 		{bound, `{}`, `{}`, nil},
 		{bound, `{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.ebs.csi.aws.com/zone, operator: In, values: [a]}]}, ` +
 			`{matchExpressions: [{key: disk, operator: Exists}]}]}}}}`, `{}`, [][]requirements.Requirement{{zone("a")}, {requirements.Any("disk")}}},
+		// labels alone, as of volumes from before, and beside node affinity
+		{bound, `{metadata: {labels: {failure-domain.beta.kubernetes.io/zone: b, failure-domain.beta.kubernetes.io/region: r}}, spec: {awsElasticBlockStore: {volumeID: v}}}`, `{}`,
+			[][]requirements.Requirement{{zone("b"), requirements.Of("topology.kubernetes.io/region", "r")}}},
+		{bound, `{metadata: {labels: {topology.kubernetes.io/zone: a__b}}, spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}}`, `{}`,
+			[][]requirements.Requirement{{requirements.Any("disk"), zone("a", "b")}}},
 		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}}}`,
 			`{}`, [][]requirements.Requirement{{}}},
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
