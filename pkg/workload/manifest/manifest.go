@@ -76,6 +76,9 @@ func ParseManifests(file string, data []byte) ([]Document, error) {
 	if err != nil {
 		return nil, &Error{File: file, Why: err.Error()}
 	}
+	if bytes.HasPrefix(text, []byte("k8s\x00")) {
+		return nil, &Error{File: file, Why: "it is protobuf of the API server; write the objects with -o json or -o yaml"}
+	}
 	if text, _, err = transform.Bytes(unicode.BOMOverride(transform.Nop), text); err != nil {
 		return nil, &Error{File: file, Why: "it is no text: " + err.Error()}
 	}

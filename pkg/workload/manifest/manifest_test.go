@@ -87,6 +87,9 @@ func TestComplaintsNameFileLineObjectAndField(t *testing.T) {
 	}
 }
 
+// protobufPod is a pod as the API server keeps it.
+const protobufPod = "k8s\x00\n\t\n\x02v1\x12\x03Pod\x12\x07\n\x05\n\x03web\x1a\x00\"\x00"
+
 func TestFilesThatCannotBeRead(t *testing.T) {
 	var packed bytes.Buffer
 	zw := gzip.NewWriter(&packed)
@@ -114,6 +117,10 @@ func TestFilesThatCannotBeRead(t *testing.T) {
 		"a number as a name":                {"metadata:\n  name: 7\n", "f.yaml:2: metadata.name: a number does not belong here; quote it", 0},
 		"huge":                              {"a: " + strings.Repeat("x", 65<<20), "f.yaml:1: neither JSON nor less than 64 MiB of YAML; convert it to JSON or split it", 0},
 		"many":                              {strings.Repeat("a: b\n---\n", 100_001), "f.yaml: it holds more than 100000 objects; split it", 0},
+		"protobuf":                          {protobufPod, "f.yaml: it is protobuf of the API server; write the objects with -o json or -o yaml", 0},
+		"protobuf that is cut":              {protobufPod[:9], "f.yaml: it is protobuf of the API server", 0},
+		"a list that is cut":                {"apiVersion: v1\nkind: List\nitems:\n- kind: A\n- kind: B\n  metadata: {name: b", "f.yaml:6: neither JSON nor YAML", 0},
+		"packing that is cut":               {packed.String()[:packed.Len()-12], "f.yaml: ", 0},
 		"a row that is cut":                 {"{\"kind\": \"A\"}\n{\"kind\": \"B\"}\n{\"kind\":", "f.yaml:3: neither JSON nor YAML: did not find expected node content", 2},
 		"less indented than its first line": {"  kind: A\n  b: c\nd: e\n", "f.yaml:2: neither JSON nor YAML: did not find expected <document start>", 0},
 	} {
