@@ -22,7 +22,7 @@ type readingOrder struct {
 
 func (r *readingOrder) ReadSnapshot(context.Context) (cluster.Snapshot, error) {
 	r.read = append(r.read, "cluster")
-	return cluster.Snapshot{}, nil
+	return cluster.Snapshot{Classes: []instancetypes.Class{{Name: "default"}}}, nil
 }
 
 func (r *readingOrder) ReadCatalog(context.Context) (instancetypes.Catalog, string, error) {
@@ -42,6 +42,19 @@ func TestTheClusterIsReadAfterTheCatalogAndBeforeMarks(t *testing.T) {
 		Log: slog.New(slog.DiscardHandler)}.ReadSnapshot(t.Context())
 	if got := strings.Join(r.read, " "); err != nil || got != "catalog cluster marks" || s.Catalog.Region != "us-west-2" {
 		t.Errorf("read %q, catalog of %q, error %v", got, s.Catalog.Region, err)
+	}
+}
+
+// Classes are as the settings have them: what a VM keeps of the memory, reserved interfaces, reservations, IPv6.
+func TestClassesFollowTheSettings(t *testing.T) {
+	r := &readingOrder{}
+	s, err := controllers.Observer{Read: r, Prices: r, SoldOut: r, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+		Rules: cluster.Settings{MemoryOverhead: 0.08, ReservedENIs: 2, OpenReservations: true, IPv6: true}}.ReadSnapshot(t.Context())
+	if err != nil || len(s.Classes) != 1 {
+		t.Fatalf("%d classes, %v", len(s.Classes), err)
+	}
+	if c := s.Classes[0]; c.MemoryOverhead != 0.08 || c.ReservedENIs != 2 || !c.OpenReservations || !c.IPv6 {
+		t.Errorf("the class is %+v", c)
 	}
 }
 
