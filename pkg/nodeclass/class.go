@@ -16,6 +16,14 @@ import (
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
 
+// valueOf is what a pointer points to, the zero value for none.
+func valueOf[T any](p *T) (v T) {
+	if p != nil {
+		v = *p
+	}
+	return v
+}
+
 // DescribeClass says what of an EC2NodeClass changes how instance types look, as its status resolves it.
 // MemoryOverhead, ReservedENIs and what reservations and subnets have room for do not come from the object; the caller
 // fills them in.
@@ -27,12 +35,11 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		HashVersion:    n.Annotations[awsv1.AnnotationHashVersion],
 		Family:         n.ResolvedAMIFamily(),
 		EphemeralBytes: ephemeralBytes(n),
-		RAID0: n.Spec.InstanceStorePolicy != nil &&
-			*n.Spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
-		NitroOnly:  n.Spec.ConnectionTracking != nil,
-		Prefixes:   n.Spec.IPPrefixCount != nil && *n.Spec.IPPrefixCount > 0,
-		Disks:      disksOf(n),
-		PublicIPv4: n.Spec.AssociatePublicIPAddress != nil && *n.Spec.AssociatePublicIPAddress,
+		RAID0:          valueOf(n.Spec.InstanceStorePolicy) == awsv1.InstanceStorePolicyRAID0,
+		NitroOnly:      n.Spec.ConnectionTracking != nil,
+		Prefixes:       valueOf(n.Spec.IPPrefixCount) > 0,
+		Disks:          disksOf(n),
+		PublicIPv4:     valueOf(n.Spec.AssociatePublicIPAddress),
 	}
 	if o := n.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"

@@ -44,7 +44,8 @@ type pool struct {
 }
 
 func (p pool) edit(at path, from, to string, change func(*cluster.Pool), as ...any) Edit {
-	return target{"NodePool", "", p.Name}.edit(at, from, to, func(s *cluster.Snapshot) { change(&s.Pools[p.at]) }, as...)
+	inPool := func(s *cluster.Snapshot) { change(&s.Pools[p.at]) }
+	return target{"NodePool", "", p.Name}.edit(at, from, to, inPool, as...)
 }
 
 // poolFamilies are all edits of NodePools that could let them make a node for the pod.
@@ -150,7 +151,8 @@ func setting(name, from, to string, change func(*cluster.Settings)) Edit {
 // settingFamilies are edits of settings that bound what is launched.
 func settingFamilies(r cluster.Settings) (out []family) {
 	raised := func(name string, was int64, unit float64, set func(*cluster.Ceiling, int64)) {
-		out = append(out, inSteps("", was, 1, mostSteps*min(was, 1), func(to int64) Edit { // none where nothing is bounded
+		steps := mostSteps * min(was, 1) // none where nothing is bounded
+		out = append(out, inSteps("", was, 1, steps, func(to int64) Edit {
 			return setting(name, formatDecimal(float64(was)/unit), formatDecimal(float64(to)/unit),
 				func(r *cluster.Settings) { set(&r.Ceiling, to) })
 		}))

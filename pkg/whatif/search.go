@@ -224,8 +224,8 @@ func (q *question) firstStep(f family, _ ...Edit) (c Change, ok bool) {
 // mostSearched is how many pods that wait make a search longer: of more, the search is no deeper.
 const mostSearched = 200
 
-// mostPairs bounds the pairs that are told. Each costs two searches for a smallest edit: double of it takes the work of a
-// large cluster, and with half of it a choice between two objects may be missing.
+// mostPairs bounds the pairs that are told. Each costs two searches for a smallest edit: double of it takes the work of
+// a large cluster, and with half of it a choice between two objects may be missing.
 const mostPairs = 3
 
 // pairs looks for two edits that change the answer together. A node is of one NodePool, so two edits help of which none

@@ -268,8 +268,8 @@ func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
 }
 
 // applyActions does the actions: those on one object in their order, those on different objects side by side. An object
-// that changed meanwhile is left to the next pass. It reports whether anything but telling was tried, so that it is worth
-// looking again.
+// that changed meanwhile is left to the next pass. It reports whether anything but telling was tried, so that looking
+// again is worth it.
 func (l *Controller) applyActions(ctx context.Context, s cluster.Snapshot, actions []plan.Action) (changed bool) {
 	groups, keys := map[string][]plan.Action{}, []string{}
 	deleted := false

@@ -15,8 +15,8 @@ const (
 	decidingPart = 3
 	// lessWhenLate is by how much less work the next decision takes on, and lessFor how long.
 	lessWhenLate, lessFor = 8, 10 * time.Minute
-	// namespacePart is the part of a pass's work that the pods of one namespace may take while pods of others wait, which
-	// is about a second.
+	// namespacePart is the part of a pass's work that the pods of one namespace may take while pods of others wait:
+	// about a second.
 	namespacePart = 8
 	// leastDemand is enough for a few pods of each of some namespaces, in milliseconds of one core.
 	leastDemand = 16

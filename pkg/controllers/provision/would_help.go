@@ -22,8 +22,8 @@ const (
 	// answers that are kept, of which a pass asks for one: half of it is as many as minutes in which answers hold, and
 	// double of it forgets them later
 	mostWouldHelp = 100
-	// wouldHelpWork is for questions about the pod alone; two about all pods, such as a pass has just asked itself, come
-	// on top. A function of 512 MiB has a third of a core, on which it takes half a second; the command line does more.
+	// wouldHelpWork is for questions about the pod alone; two about all pods, such as a pass just asked itself, come on
+	// top. It takes half a second of a function of 512 MiB, a third of a core; the command line does more.
 	wouldHelpWork = 8_000
 )
 

@@ -152,7 +152,8 @@ func nameOf(p *cluster.Pod) string {
 		NodePrefers: p.NodePrefers,
 		Tolerations: p.Tolerations, Spread: p.Spread, Affinity: p.Affinity, AntiAffinity: p.AntiAffinity,
 		Prefers: p.Prefers, Avoids: p.Avoids,
-		HostPorts: p.HostPorts, VolumeZones: p.VolumeZones, Requires: p.Requires, Unmodelled: p.Unmodelled, Virtual: p.Virtual}
+		HostPorts: p.HostPorts, VolumeZones: p.VolumeZones, Requires: p.Requires,
+		Unmodelled: p.Unmodelled, Virtual: p.Virtual}
 	x.Labels = maps.Clone(p.Labels)
 	delete(x.Labels, "statefulset.kubernetes.io/pod-name")
 	delete(x.Labels, "apps.kubernetes.io/pod-index")

@@ -262,38 +262,24 @@ func withDevices(need resources.List, devices map[string]int64) resources.List {
 // of the devices of another one that was claimed before: which of them a pod gets is the scheduler's choice. Where one
 // pod claims all devices of a class, others that claim some are kept off its node.
 func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
-	since := map[string]time.Time{} // the oldest pod that asks, by resource
-	for i := range pods {
-		for _, e := range pods[i].Need.Extended {
-			if at, known := since[e.Name]; isClaimed(e.Name) && (!known || pods[i].Created.Before(at)) {
-				since[e.Name] = pods[i].Created
-			}
+	since := claimedSince(pods)
+	first := func(c DeviceClass) (at time.Time, is bool) {
+		some, is := since[deviceResource(c.Name)]
+		if all, too := since[cluster.Whole+c.Name]; too && (!is || all.Before(some)) {
+			return all, true
 		}
+		return some, is
 	}
 	claimed := slices.DeleteFunc(slices.Clone(classes), func(c DeviceClass) bool {
-		_, some := since[deviceResource(c.Name)]
-		_, all := since[cluster.Whole+c.Name]
-		return !some && !all
+		_, is := first(c)
+		return !is
 	})
-	first := func(c DeviceClass) time.Time {
-		some, ok := since[deviceResource(c.Name)]
-		if all, too := since[cluster.Whole+c.Name]; too && (!ok || all.Before(some)) {
-			return all
-		}
-		return some
-	}
 	slices.SortFunc(claimed, func(a, b DeviceClass) int {
-		return cmp.Or(first(a).Compare(first(b)), strings.Compare(a.Name, b.Name))
+		atA, _ := first(a)
+		atB, _ := first(b)
+		return cmp.Or(atA.Compare(atB), strings.Compare(a.Name, b.Name))
 	})
-	overlaps := map[string]string{} // by class: the one that was claimed before
-	for i, c := range claimed {
-		for _, before := range claimed[:i] {
-			if overlaps[c.Name] == "" && overlaps[before.Name] == "" && c.inGroup() != before.inGroup() &&
-				!c.selector.apartFrom(before.selector) {
-				overlaps[c.Name] = before.Name
-			}
-		}
-	}
+	overlaps := findOverlaps(claimed)
 	for i := range pods {
 		p := &pods[i]
 		for _, c := range claimed {
@@ -308,4 +294,31 @@ func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
 			}
 		}
 	}
+}
+
+// claimedSince is when the oldest pod was created that claims devices, by resource.
+func claimedSince(pods []cluster.Pod) map[string]time.Time {
+	since := map[string]time.Time{}
+	for i := range pods {
+		for _, e := range pods[i].Need.Extended {
+			if at, known := since[e.Name]; isClaimed(e.Name) && (!known || pods[i].Created.Before(at)) {
+				since[e.Name] = pods[i].Created
+			}
+		}
+	}
+	return since
+}
+
+// findOverlaps returns the classes that select some of the devices of an earlier one, with its name.
+func findOverlaps(classes []DeviceClass) map[string]string {
+	overlaps := map[string]string{}
+	for i, c := range classes {
+		for _, before := range classes[:i] {
+			if overlaps[c.Name] == "" && overlaps[before.Name] == "" && c.inGroup() != before.inGroup() &&
+				!c.selector.apartFrom(before.selector) {
+				overlaps[c.Name] = before.Name
+			}
+		}
+	}
+	return overlaps
 }

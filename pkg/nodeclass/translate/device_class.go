@@ -95,8 +95,8 @@ func NewDeviceClass(in *resourcev1.DeviceClass) DeviceClass {
 }
 
 // countedBy is the extended resource of which an instance type has as many as its nodes have devices that are selected;
-// empty where nobody knows. NVIDIA's driver publishes a device of type gpu for each GPU, that of AWS one for each Neuron
-// device, and DRANET one for each EFA interface.
+// empty where nobody knows. NVIDIA's driver publishes a device of type gpu for each GPU, that of AWS one for each
+// Neuron device, and DRANET one for each EFA interface.
 func (s deviceSelector) countedBy() string {
 	switch {
 	case s.driver == nvidiaDriver && !slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool {

@@ -193,13 +193,7 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 			if has.all == 0 || offered.Get(c.Resource) > 0 {
 				continue
 			}
-			left := has.all - has.others
-			for _, other := range classes {
-				units := other.Name == c.Name && isClaimed(other.Resource) && isClaimed(c.Resource)
-				if other.inGroup() == c.inGroup() && other.Resource != c.Resource && !units {
-					left -= asked[n.Name][other.Resource]
-				}
-			}
+			left := has.all - has.others - askedBeside(c, classes, asked[n.Name])
 			if strings.HasPrefix(c.Resource, cluster.Whole) {
 				intact := left == has.all && has.tainted == 0
 				has.all, left = cluster.WholeOf(has.all), 0
@@ -211,6 +205,17 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 				n.Allocatable.With(c.Resource, max(0, left))
 		}
 	}
+}
+
+// askedBeside is how many of the devices of a class pods ask for by other resources than its own.
+func askedBeside(c DeviceClass, classes []DeviceClass, asked map[string]int64) (n int64) {
+	for _, other := range classes {
+		units := other.Name == c.Name && isClaimed(other.Resource) && isClaimed(c.Resource)
+		if other.inGroup() == c.inGroup() && other.Resource != c.Resource && !units {
+			n += asked[other.Resource]
+		}
+	}
+	return n
 }
 
 // askedOnNodes is what pods on the counted nodes ask for of extended resources, by node and resource.

@@ -64,7 +64,9 @@ type Devices struct {
 // the DeviceClasses unless one of these serves it. A cluster that does not know DeviceClasses has none; whoever may not
 // read them does not know.
 func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
-	claims := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 })
+	claims := slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool {
+		return len(p.DeviceTemplates)+len(p.DeviceClaims) > 0
+	})
 	wanted := translate.UnmetResources(*s)
 	if !claims && len(wanted) == 0 {
 		return nil

@@ -37,8 +37,9 @@ const (
 // SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
 type SetAside map[string]string
 
-// ShareWork sets classes aside where all of them are more work than a pass may take, or those of a namespace than others
-// are to wait for. Namespaces get the same, as far as they need it; within one, classes that are little work come first and virtual pods last.
+// ShareWork sets classes aside where all of them are more work than a pass may take, or those of a namespace are more
+// than others are to wait for. Namespaces get the same, as far as they need it; within one, classes that are little
+// work come first and virtual pods last.
 func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
 	budget := int64(rules.DemandBudget()) * 1000
 	work, sums := cs.MeasureWork(), map[string]int64{}

@@ -26,13 +26,7 @@ func (t *planCheck) checkMachine(m *machine) {
 			t.addViolation("%s: %s does not tolerate %s", m.name, p.Name, x)
 		}
 	}
-	for _, p := range m.came {
-		for _, part := range p.Requires {
-			if t.lacksPart(m, part) {
-				t.addViolation("%s: it is without %s, which %s requires", m.name, part, p.Name)
-			}
-		}
-	}
+	t.checkParts(m)
 	for _, s := range m.shapes {
 		t.checkRoom(m, s)
 		t.checkPorts(m, s)
@@ -50,6 +44,17 @@ func (t *planCheck) checkMachine(m *machine) {
 	if m.launch != nil {
 		for _, s := range m.shapes {
 			t.checkVolumes(m, s.limits, " as "+s.labels[labelType])
+		}
+	}
+}
+
+// checkParts checks that the machine has the features and CSI drivers that its pods require.
+func (t *planCheck) checkParts(m *machine) {
+	for _, p := range m.came {
+		for _, part := range p.Requires {
+			if t.lacksPart(m, part) {
+				t.addViolation("%s: it is without %s, which %s requires", m.name, part, p.Name)
+			}
 		}
 	}
 }

@@ -12,10 +12,10 @@ import (
 
 // EditTrial plays a quiet cluster, has somebody edit its objects once, and plays on.
 type EditTrial struct {
-	// Waiting has apps ask for what the NodePool does not give; else nodes are larger than their pods need, and guarded.
+	// Waiting has apps ask for what the NodePool does not give; else nodes are guarded, and larger than pods need.
 	Waiting bool
-	// Edit is given the cluster and what disrupt remembers of it, and returns it edited: pods that wait, guards of pods,
-	// nodes and budgets, NodePools, settings. Without an edit nothing is played on.
+	// Edit is given the cluster and what disrupt remembers of it, and returns it edited: pods that wait, guards of
+	// pods, nodes and budgets, NodePools, settings. Without an edit nothing is played on.
 	Edit func(s cluster.Snapshot, m disruption.Memory) (edited cluster.Snapshot, is bool)
 }
 
@@ -111,7 +111,8 @@ func (w *world) startWaiting(rng *rand.Rand) {
 		case 3:
 			a.pattern.Spread = []cluster.Spread{{Key: labelZone, MaxSkew: 1, Selector: a.appSelector()}}
 		case 4:
-			a.pattern.NodeAffinity = [][]requirements.Requirement{{requirements.Of(labelType, one("r5.large", "m5.2xlarge", "m5.none"))}}
+			a.pattern.NodeAffinity = [][]requirements.Requirement{
+				{requirements.Of(labelType, one("r5.large", "m5.2xlarge", "m5.none"))}}
 		}
 		w.workloads.startApp(a)
 	}
@@ -165,8 +166,8 @@ func (w *world) writeEdited(s cluster.Snapshot) {
 		at, was := w.api.pods[p.Key()], before.Pods[i]
 		for _, o := range []*cluster.Pod{&at.Pod, &at.app.pattern} {
 			if o.DoNotDisrupt, o.Spread = p.DoNotDisrupt, p.Spread; was.NodeName == "" {
-				o.NodeSelector, o.NodeAffinity, o.Tolerations, o.Need = p.NodeSelector, p.NodeAffinity, p.Tolerations, p.Need
-				o.Affinity, o.AntiAffinity = p.Affinity, p.AntiAffinity
+				o.NodeSelector, o.NodeAffinity, o.Tolerations = p.NodeSelector, p.NodeAffinity, p.Tolerations
+				o.Need, o.Affinity, o.AntiAffinity = p.Need, p.Affinity, p.AntiAffinity
 			}
 		}
 	}

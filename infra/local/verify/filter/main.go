@@ -113,13 +113,13 @@ func newJudge(ctx context.Context) (*judge, error) {
 	client := fake.NewClientset()
 	j := &judge{informers: informers.NewSharedInformerFactory(client, 0), devices: &deviceManager{}}
 	j.cluster.Snapshot = schedulercache.NewEmptySnapshot()
-	profile := all.Profiles[0]
+	profile, csiNodes := all.Profiles[0], j.informers.Storage().V1().CSINodes().Lister()
 	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled,
 		func(p config.Plugin) bool { return p.Name == names.VolumeBinding })
 	j.framework, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), &profile,
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(j.informers),
 		frameworkruntime.WithSnapshotSharedLister(&j.cluster), frameworkruntime.WithSharedDRAManager(j.devices),
-		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(j.informers.Storage().V1().CSINodes().Lister())))
+		frameworkruntime.WithSharedCSIManager(nodevolumelimits.NewCSIManager(csiNodes)))
 	if err != nil {
 		return nil, fmt.Errorf("make framework: %w", err)
 	}
@@ -133,7 +133,8 @@ func (j *judge) judge(ctx context.Context, q Question) ([]Verdict, error) {
 	for _, p := range q.Pods {
 		spaces = append(spaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}})
 	}
-	if err := errors.Join(fill(core.Namespaces().Informer(), spaces), fill(core.PersistentVolumes().Informer(), q.Volumes),
+	if err := errors.Join(fill(core.Namespaces().Informer(), spaces),
+		fill(core.PersistentVolumes().Informer(), q.Volumes),
 		fill(core.PersistentVolumeClaims().Informer(), q.Claims), fill(storage.CSINodes().Informer(), q.CSINodes),
 		fill(storage.CSIDrivers().Informer(), q.CSIDrivers)); err != nil {
 		return nil, fmt.Errorf("fill listers: %w", err)
