@@ -111,3 +111,40 @@ func TestPlanOfDevices(t *testing.T) {
 		t.Errorf("nodes for requests and for claims differ (-requests +claims):\n%s", d)
 	}
 }
+
+// A DaemonSet of Amazon EKS that the files have is counted as they have it, and not twice.
+func TestDaemonSetsOfTheFilesAreCountedOnce(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	text := `apiVersion: apps/v1
+kind: DaemonSet
+metadata: {name: aws-node, namespace: kube-system}
+spec: {selector: {matchLabels: {a: c}}, template: {metadata: {labels: {a: c}}, spec: {containers: [{name: c, image: x, resources: {requests: {cpu: 10m}}}]}}}
+---
+apiVersion: v1
+kind: Pod
+metadata: {name: web}
+spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "1"}}}]}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, progress := run("plan", "-f", path, "--search-steps", "0")
+	if code != 0 || !strings.Contains(progress, "counted on every node, as Amazon EKS has them: kube-proxy;") {
+		t.Errorf("exit %d: %s", code, progress)
+	}
+}
+
+// Folders in folders are read with -R alone, and objects that make no pod now are told as such.
+func TestFoldersInFoldersAndNothingThatWaits(t *testing.T) {
+	if code, _, progress := run("plan", "-R", "-f", "testdata/forms,testdata/files/pools.yaml", "--search-steps", "0"); code != 3 ||
+		!strings.Contains(progress, "9 pods in 6 groups") || strings.Contains(progress, "not read: 1 folders") {
+		t.Errorf("exit %d: %s", code, progress)
+	}
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	if err := os.WriteFile(path, []byte("apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: web}\nspec: {replicas: 0, template: {spec: {containers: [{name: c, image: x}]}}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, progress := run("plan", "-f", path); code != 2 || !strings.Contains(progress, "nothing waits: each of the 1 objects that make pods has 0 replicas") {
+		t.Errorf("exit %d: %s", code, progress)
+	}
+}

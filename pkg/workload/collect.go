@@ -27,7 +27,7 @@ import (
 // Notes say what was left out or taken otherwise than it stands there. An error names file, line, object and field.
 func CollectManifests(docs []manifest.Document, name string) (f File, notes []string, err error) {
 	c := manifestCollector{File: File{Schema: Schema, Name: name}, given: manifestReader{seen: map[string]bool{}},
-		left: map[string]int{}, least: map[string]int{}}
+		left: map[string]int{}, least: map[string]int{}, rollouts: map[string]int{}}
 	c.Storage = &Storage{}
 	var problems []error
 	for _, d := range c.standAlone(docs) {
@@ -52,7 +52,7 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 // Unreadable is why an object cannot be read by itself, such as a field of another type; nil if it can.
 func Unreadable(d manifest.Document) error {
 	c := manifestCollector{File: File{Storage: &Storage{}}, given: manifestReader{seen: map[string]bool{}},
-		left: map[string]int{}, least: map[string]int{}}
+		left: map[string]int{}, least: map[string]int{}, rollouts: map[string]int{}}
 	return c.addObject(d)
 }
 
@@ -70,8 +70,10 @@ type manifestCollector struct {
 	kinds []string        // of Groups, in their order
 	rules admission.Rules // that the objects make for pods
 	least map[string]int  // replicas that autoscalers keep, by kind, namespace and name
-	left  map[string]int  // objects that were left out, by kind
-	notes []string
+	// replicas of Rollouts that refer to a workload, by its kind, namespace and name
+	rollouts map[string]int
+	left     map[string]int // objects that were left out, by kind
+	notes    []string
 }
 
 // addObject takes one object.

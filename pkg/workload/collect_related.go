@@ -72,15 +72,20 @@ func ownerGiven(given map[string]int, namespace string, owner metav1.OwnerRefere
 func (c *manifestCollector) addRollout(d manifest.Document) error {
 	var o struct {
 		Spec struct {
-			Replicas    *int32                 `json:"replicas"`
-			Template    corev1.PodTemplateSpec `json:"template"`
-			WorkloadRef any                    `json:"workloadRef"`
+			Replicas    *int32                  `json:"replicas"`
+			Template    corev1.PodTemplateSpec  `json:"template"`
+			WorkloadRef *corev1.ObjectReference `json:"workloadRef"`
 		} `json:"spec"`
 	}
 	if _, err := d.Decode(&o); err != nil {
 		return err
 	}
-	if o.Spec.WorkloadRef != nil {
+	if ref := o.Spec.WorkloadRef; ref != nil { // which is scaled to 0, and the Rollout makes its pods
+		replicas := 1
+		if o.Spec.Replicas != nil {
+			replicas = int(*o.Spec.Replicas)
+		}
+		c.rollouts[strings.ToLower(ref.Kind)+" "+namespaceOr(d.Namespace)+" "+ref.Name] = replicas
 		c.notes = append(c.notes, d.Object()+": counted as the Deployment that it refers to has it")
 		return nil
 	}
@@ -161,6 +166,7 @@ func (c *manifestCollector) addAutoscaler(d manifest.Document) error {
 func (c *manifestCollector) applyLeast() {
 	for i := range c.Groups {
 		g := &c.Groups[i]
+		g.Count = max(g.Count, c.rollouts[c.kinds[i]+" "+g.Namespace()+" "+g.Name])
 		if n := c.least[c.kinds[i]+" "+g.Namespace()+" "+g.Name]; g.Count > 0 && n > g.Count {
 			c.notes = append(c.notes, fmt.Sprintf("%s %s: counted with the %d replicas that its autoscaler keeps at least", c.kinds[i], g.Name, n))
 			g.Count = n

@@ -98,3 +98,17 @@ spec: {replicas: 1, scalableRef: {kind: Deployment, name: web}}
 		t.Errorf("%v, want %s", err, want)
 	}
 }
+
+// A Rollout that refers to a Deployment makes its pods, and the Deployment is scaled to 0.
+func TestARolloutOfADeployment(t *testing.T) {
+	text := object("Deployment", "shop", "web", "0") + "---\napiVersion: argoproj.io/v1alpha1\nkind: Rollout\nmetadata: {name: web, namespace: shop}\n" +
+		"spec: {replicas: 4, workloadRef: {apiVersion: apps/v1, kind: Deployment, name: web}}\n"
+	docs, err := manifest.ParseManifests("f.yaml", []byte(text))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w, _, err := CollectManifests(docs, "f.yaml")
+	if err != nil || w.Pending() != 4 {
+		t.Errorf("%d pods, want 4: %v", w.Pending(), err)
+	}
+}

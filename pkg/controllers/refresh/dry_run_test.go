@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,7 @@ type theatre struct {
 	paused []time.Duration
 
 	deployed time.Time
+	rules    cluster.Settings
 	wakes    func() // what happens while refresh waits
 }
 
@@ -68,7 +70,7 @@ func newTheatre(classes ...string) *theatre {
 func (th *theatre) play(t *testing.T) error {
 	t.Helper()
 	th.Did, th.asked, th.paused = nil, nil, nil
-	r := refresh.Controller{Every: 5 * time.Minute, Deps: controllers.Deps{Record: th.RefreshWorld, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)},
+	r := refresh.Controller{Every: 5 * time.Minute, Deps: controllers.Deps{Record: th.RefreshWorld, Rules: th.rules, Now: func() time.Time { return th.now }, Log: slog.New(slog.DiscardHandler)},
 		Finder: th.RefreshWorld, Classes: th.RefreshWorld, Pools: th.RefreshWorld, Nodes: th.RefreshWorld, Market: th.RefreshWorld, Overlays: th.RefreshWorld, Buffers: th.RefreshWorld,
 		Prices: th.RefreshWorld, Rehearse: th.stage, Cluster: launch.Cluster{Name: "demo", CABundle: "ca", ServiceCIDR: "10.0.0.0/16"}, Deployed: th.deployed}
 	r.Pause = func(_ context.Context, d time.Duration) error {
@@ -114,6 +116,27 @@ func TestALaunchIsRehearsedOnceAndTheVerdictIsKept(t *testing.T) {
 	th.Touch(&c.ObjectMeta)
 	if err := th.play(t); err != nil || len(th.asked) != 1 || !nodeclass.IsReady(th.Classes["denied"]) {
 		t.Errorf("after a change: error %v, %d rehearsals, ready %v", err, len(th.asked), th.Ready())
+	}
+}
+
+// In a cluster of IPv6 no launch of a Xen type is rehearsed, for none will be made.
+func TestNoXenTypeIsRehearsedForIPv6(t *testing.T) {
+	for _, ipv6 := range []bool{false, true} {
+		th := newTheatre("good")
+		th.rules.IPv6 = ipv6
+		th.AddPool("xen", "good")
+		th.Pools["xen"].Spec.Template.Spec.Requirements = []v1.Requirement{{Key: "node.kubernetes.io/instance-type", Operator: "In", Values: []string{"m4.large"}}}
+		if err := th.play(t); err != nil {
+			t.Fatal(err)
+		}
+		xen := slices.ContainsFunc(th.asked, func(o launch.Order) bool {
+			return slices.ContainsFunc(o.Templates, func(l launch.Template) bool {
+				return slices.ContainsFunc(l.Overrides, func(v launch.Override) bool { return v.Type == "m4.large" })
+			})
+		})
+		if xen == ipv6 {
+			t.Errorf("IPv6 %t: m4.large is rehearsed %t, of %d orders", ipv6, xen, len(th.asked))
+		}
 	}
 }
 

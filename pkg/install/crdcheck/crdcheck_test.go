@@ -51,6 +51,9 @@ func TestJudge(t *testing.T) {
 		"every form of a value": {text: poolText + "      - {key: a, operator: NotIn, values: ['', 'a', 'A-b_c.d9', '007', \"" + strings.Repeat("x", 63) + "\"]}\n"},
 		"no label value": {text: poolText + "      - {key: a, operator: In, values: [\"a b\\x1b[31m\", ok]}\n",
 			refused: []string{`spec.template.spec.requirements[0].values[0]: Invalid value: "a b\x1b[31m": spec.template.spec.requirements[0].values[0] in body should match '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'`}},
+		"no label value of a claim": {text: "apiVersion: karpenter.sh/v1\nkind: NodeClaim\nmetadata: {name: c}\nspec:\n  nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: default}\n  requirements:\n" +
+			"  - {key: a, operator: In, values: [\"a b\\x1b[31m\"]}\n",
+			refused: []string{`spec.requirements[0].values[0]: Invalid value: "a b\x1b[31m": spec.requirements[0].values[0] in body should match '^(([A-Za-z0-9][-A-Za-z0-9_.]*)?[A-Za-z0-9])?$'`}},
 		"a long value": {text: poolText + "      - {key: a, operator: In, values: [\"" + strings.Repeat("x", 64) + "\"]}\n",
 			refused: []string{"spec.template.spec.requirements[0].values[0]: Too long: may not be more than 63 bytes"}},
 		"a restricted key": {text: poolText + "      - {key: kubernetes.io/hostname, operator: Exists}\n",
