@@ -136,7 +136,7 @@ func needsProof(ending map[string]bool, a plan.Action) bool {
 }
 
 // confirmTerminations leaves out the ends of instances that would not be decided if their claims, and the pods of the
-// claims' nodes, were as they are stored now. Instances without a claim are not asked about: they were listed before
+// claims' nodes, were as they are stored now, and all steps of a claim of which that cannot be read. Instances without a claim are not asked about: they were listed before
 // the claims.
 func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot, actions []plan.Action) ([]plan.Action,
 	error) {
@@ -163,8 +163,11 @@ func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot
 		}
 	}
 	return slices.DeleteFunc(slices.Clone(actions), func(a plan.Action) bool {
-		drop := a.Do == plan.Terminate && a.Claim != "" && (!confirmed[a.Instance] || unread[a.Claim] != nil)
-		if drop && unread[a.Claim] == nil {
+		if unread[a.Claim] != nil {
+			return true
+		}
+		drop := a.Do == plan.Terminate && a.Claim != "" && !confirmed[a.Instance]
+		if drop {
 			l.Log.Info("not done, its claim or its pods have changed: " + a.String())
 		}
 		return drop

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,10 +184,12 @@ func TestAClaimThatWasMadeAnewKeepsItsInstance(t *testing.T) {
 type oneUnread struct {
 	*fake.Ports
 	claim, node string
+	refused     *atomic.Int32
 }
 
 func (u oneUnread) ReadClaim(ctx context.Context, name string) (cluster.Claim, bool, error) {
 	if name == u.claim {
+		u.refused.Add(1)
 		return cluster.Claim{}, false, errors.New("read claim " + name + ": internal error")
 	}
 	return u.Ports.ReadClaim(ctx, name)
@@ -194,12 +197,14 @@ func (u oneUnread) ReadClaim(ctx context.Context, name string) (cluster.Claim, b
 
 func (u oneUnread) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
 	if node == u.node {
+		u.refused.Add(1)
 		return nil, errors.New("list pods of " + node + ": internal error")
 	}
 	return u.Ports.PodsOn(ctx, node)
 }
 
-// A claim that cannot be read live, or the pods of whose node cannot be listed, keeps its own instance, and no other.
+// A claim that cannot be read live, or the pods of whose node cannot be listed, keeps its own instance, and no other. Each
+// invocation that could not read it says so.
 func TestOneUnreadableClaimKeepsNoOtherInstance(t *testing.T) {
 	for _, what := range []string{"claim", "pods"} {
 		f := &controllertest.Functions{World: controllertest.NewWorld()}
@@ -210,13 +215,17 @@ func TestOneUnreadableClaimKeepsNoOtherInstance(t *testing.T) {
 		told := false
 		for range 20 {
 			p := f.World.Ports(fake.Fault{})
-			l, u := f.Lifecycle(p), oneUnread{Ports: p, claim: bad.Name}
+			l, u := f.Lifecycle(p), oneUnread{Ports: p, claim: bad.Name, refused: &atomic.Int32{}}
 			if what == "pods" {
 				u.claim, u.node = "", bad.NodeName
 			}
 			l.Live = u
 			err := l.Run(t.Context(), f.Once())
-			told = told || err != nil && strings.Contains(err.Error(), "internal error")
+			says := err != nil && strings.Contains(err.Error(), "internal error")
+			if u.refused.Load() > 0 && !says {
+				t.Errorf("%s: it could not be read, and the invocation says %v", what, err)
+			}
+			told = told || says
 			f.World.Advance(20 * time.Second)
 		}
 		var running []string
