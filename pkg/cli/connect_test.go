@@ -10,10 +10,13 @@ import (
 	"testing"
 
 	"github.com/aws/aws-sdk-go-v2/service/eks"
+
+	"joiner.sh/pkg/testing/shortrun"
 )
 
 // Amazon EKS lets few reads a second through: whoever asks for many entries is throttled, and gets them all the same.
 func TestAThrottledReadIsAskedAgain(t *testing.T) {
+	shortrun.Skip(t)    // eight seconds of waits
 	const throttled = 3 // one more than the SDK's own attempts allow
 	var asked atomic.Int32
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
