@@ -77,15 +77,8 @@ func judgeCluster(ctx context.Context, c *manifests.Cluster, all instancetypes.C
 		v.faults = []fault{{Kind: panics, Why: fmt.Sprintf("%v at %s", bad.value, bad.stack)}}
 		return v, nil
 	}
-	t := &trial{c: c, pods: map[string]*corev1.Pod{}, typesOf: map[string][]string{}}
-	t.capacityOf, t.roomOf = resourcesByType(s)
-	for i, l := range p.Launches {
-		t.typesOf[nameOf(i)] = l.Types
-	}
-	for i := range c.Pods {
-		t.pods[c.Pods[i].Namespace+"/"+c.Pods[i].Name] = &c.Pods[i]
-	}
-	if t.ours, err = outcomeOf(s, p, asChosen); err != nil {
+	t, err := newTrial(c, s, p)
+	if err != nil {
 		return v, err
 	}
 	v.placed = len(t.ours.PlacedPods())
@@ -93,6 +86,20 @@ func judgeCluster(ctx context.Context, c *manifests.Cluster, all instancetypes.C
 		return v, err
 	}
 	return v, t.findMissing(ctx, s, all, &v)
+}
+
+// newTrial is the cluster with what Joiner decides about its snapshot.
+func newTrial(c *manifests.Cluster, s cluster.Snapshot, p plan.Plan) (t *trial, err error) {
+	t = &trial{c: c, pods: map[string]*corev1.Pod{}, typesOf: map[string][]string{}}
+	t.capacityOf, t.roomOf = resourcesByType(s)
+	for i, l := range p.Launches {
+		t.typesOf[nameOf(i)] = l.Types
+	}
+	for i := range c.Pods {
+		t.pods[c.Pods[i].Namespace+"/"+c.Pods[i].Name] = &c.Pods[i]
+	}
+	t.ours, err = outcomeOf(s, p, asChosen)
+	return t, err
 }
 
 // checkPlaces asks the scheduler about every place that Joiner gives: where launches become what they chose, and
