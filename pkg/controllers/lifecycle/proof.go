@@ -136,8 +136,8 @@ func needsProof(ending map[string]bool, a plan.Action) bool {
 }
 
 // confirmTerminations leaves out the ends of instances that would not be decided if their claims, and the pods of the
-// claims' nodes, were as they are stored now, and all steps of a claim of which that cannot be read. Instances without a claim are not asked about: they were listed before
-// the claims.
+// claims' nodes, were as they are stored now, and all steps of a claim of which that cannot be read. Instances without
+// a claim are not asked about: they were listed before the claims.
 func (l *Controller) confirmTerminations(ctx context.Context, s cluster.Snapshot, actions []plan.Action) ([]plan.Action,
 	error) {
 	ending := map[string]bool{}
