@@ -103,7 +103,7 @@ func (pr *progress) finish(r *runningCommand, p *Plan) {
 		e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
 	}
 	pr.ongoing[r.mark.ID] = true
-	pr.endRow(r, false)
+	pr.noteOutcome(r, false)
 	p.Finish = append(p.Finish, e)
 }
 

@@ -214,6 +214,9 @@ func (l *Controller) decide(ctx context.Context, s cluster.Snapshot, instances [
 // withoutFailed leaves out the steps about objects whose last one failed a moment ago, so that nothing is read for them
 // either, and what their pools are to remember of them, which was told when it failed.
 func (l *Controller) withoutFailed(s cluster.Snapshot, actions []plan.Action) []plan.Action {
+	if len(l.failed) == 0 {
+		return actions
+	}
 	rests := func(a plan.Action) bool { return l.failed.IsBackingOff(actionSubject(a), l.Now()) }
 	told := map[string]bool{} // UIDs
 	for _, c := range s.Claims {

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
@@ -97,25 +98,21 @@ func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 
 // csiNode is what the CSI drivers of a node say: which have registered, and how many volumes each can attach to it.
 type csiNode struct {
+	name    string
 	drivers []string
 	limits  map[string]int64
 }
 
 // csiNodes are those of all nodes, by name.
 func (c Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
-	out := map[string]csiNode{}
-	_, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
-		func(l *storagev1.CSINodeList) []struct{} {
-			for i := range l.Items {
-				one := csiNode{limits: translate.VolumeLimits(&l.Items[i])}
-				for _, d := range l.Items[i].Spec.Drivers {
-					one.drivers = append(one.drivers, d.Name)
-				}
-				out[l.Items[i].Name] = one
-			}
-			return nil
+	all, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
+		func(l *storagev1.CSINodeList) []csiNode {
+			return translatePage(l.Items, func(n *storagev1.CSINode) csiNode {
+				return csiNode{name: n.Name, limits: translate.VolumeLimits(n),
+					drivers: lists.Of(n.Spec.Drivers, func(d storagev1.CSINodeDriver) string { return d.Name })}
+			})
 		})
-	return out, err
+	return lists.Index(all, func(n csiNode) string { return n.name }), err
 }
 
 // readStorage reads claims, volumes, storage classes and CSI drivers side by side, of which only the parts that matter
@@ -157,14 +154,11 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 		return err
 	})
 	g.Go(func() error {
-		_, _, err := listAll(gctx, c.connection, listQuery{place: csiDrivers()},
-			func(l *storagev1.CSIDriverList) []struct{} {
-				for _, d := range l.Items {
-					out.OptIn[d.Name] = d.Spec.PreventPodSchedulingIfMissing != nil &&
-						*d.Spec.PreventPodSchedulingIfMissing
-				}
-				return nil
-			})
+		all, _, err := listAll(gctx, c.connection, listQuery{place: csiDrivers()},
+			func(l *storagev1.CSIDriverList) []storagev1.CSIDriver { return l.Items })
+		for _, d := range all {
+			out.OptIn[d.Name] = d.Spec.PreventPodSchedulingIfMissing != nil && *d.Spec.PreventPodSchedulingIfMissing
+		}
 		if apierrors.IsForbidden(err) {
 			return nil
 		}
