@@ -73,9 +73,9 @@ func (t template) functions() string {
 	})
 	var b strings.Builder
 	t.each("AWS::Lambda::Function", func(id string, p map[string]any) {
-		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v tracing=%s role=%s log=%s\n  %s\n", text(p["FunctionName"]),
+		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v loops=%v tracing=%s role=%s log=%s\n  %s\n", text(p["FunctionName"]),
 			p["Runtime"], text(p["Architectures"]), p["Handler"], text(p["MemorySize"]), p["Timeout"],
-			p["ReservedConcurrentExecutions"], text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), cmp.Or(async[plainID(id)], "nobody invokes it asynchronously"))
+			p["ReservedConcurrentExecutions"], p["RecursiveLoop"], text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), cmp.Or(async[plainID(id)], "nobody invokes it asynchronously"))
 		if vpc := p["VpcConfig"]; vpc != nil {
 			fmt.Fprintf(&b, "  in %s\n", text(vpc))
 		}

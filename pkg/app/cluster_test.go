@@ -159,12 +159,13 @@ func TestWhatThePreflightTells(t *testing.T) {
 // what they have read.
 func TestTheVersionAfterAnUpgrade(t *testing.T) {
 	startAccount(t)
-	minor := "35"
+	minor, asked := "35", 0
 	api := httptest.NewTLSServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		if r.URL.Path != "/version" {
 			http.NotFound(w, r)
 			return
 		}
+		asked++
 		_ = json.NewEncoder(w).Encode(map[string]string{"major": "1", "minor": minor})
 	}))
 	t.Cleanup(api.Close)
@@ -184,5 +185,9 @@ func TestTheVersionAfterAnUpgrade(t *testing.T) {
 		if info, err := step.read(t.Context()); err != nil || info.Version != step.want {
 			t.Errorf("version %s, error %v, want %s", info.Version, err, step.want)
 		}
+	}
+	asked = 0
+	if err := a.Refresh(t.Context(), nil); err == nil || asked != 1 {
+		t.Errorf("refresh asked %d times for the version, want once; error %v, want one of a cluster that has nothing else", asked, err)
 	}
 }
