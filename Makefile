@@ -10,7 +10,9 @@ SHELL := /bin/bash
 
 GOLANGCI_LINT_VERSION := v2.15.0
 CONTROLLER_GEN_VERSION := v0.21.0
-KUBERNETES_VERSION := v1.36.3
+KUBERNETES_VERSION := v1.37.2
+# The minor version before has a go.mod of its own beside that of the local control plane.
+KUBERNETES_1.36 := v1.36.3
 GOVULNCHECK_VERSION := v1.1.4
 MOTO_VERSION := 5.2.1
 CFN_LINT_VERSION := 1.58.0
@@ -48,7 +50,7 @@ export JSII_SILENCE_WARNING_END_OF_LIFE_NODE_VERSION := 20
 export NODE_NO_WARNINGS := 1
 
 V := k8s.io/component-base/version
-PLANE_LDFLAGS := -s -w -X $(V).gitVersion=$(KUBERNETES_VERSION) -X $(V).gitMajor=1 -X $(V).gitMinor=36 \
+plane_ldflags = -s -w -X $(V).gitVersion=$(1) -X $(V).gitMajor=1 -X $(V).gitMinor=$(word 2,$(subst ., ,$(1))) \
 	-X $(V).gitTreeState=clean -X $(V).gitCommit=local
 
 # infra/bench is a module of its own and compares with Karpenter PEER: 1.15 or, with a go.mod of its own, 1.14. Karpenter 1.15 asks for
@@ -65,6 +67,7 @@ CDK_QUIET := 2> >(sed -u -e 's/Runtime process exited abnormally: waitid: no chi
 
 ROOT_PACKAGES := ./events/... ./functions/... ./pkg/...
 GO_FILES = $(shell git ls-files -co --exclude-standard -- '*.go' | while read -r f; do [ -f "$$f" ] && echo "$$f"; done)
+PLANE_SOURCES = $(shell find infra/local/controlplane -name '*.go' ! -name '*_test.go' -o -name '*.mod' -o -name '*.sum')
 LOCAL_SOURCES = $(shell find infra/local -name '*.go' ! -name '*_test.go') infra/local/go.mod infra/local/go.sum
 INFRA_SOURCES = $(shell find infra events pkg/settings \( -name node_modules -o -path infra/local \) -prune -o \( -name '*.go' -o -name '*.json' \) -print)
 
@@ -141,11 +144,11 @@ test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
 	$(STEP) 'short unit tests' '4 minutes' $(COMPILE) go test -short -vet=off -timeout 20m $(UNIT_PACKAGES)
 	$(STEP) 'short tests of the stack' '2 minutes' $(SHELL) -c "$(COMPILE) go test -short -vet=off -timeout 20m $(STACK_PACKAGES)"
 	$(STEP) 'vet and lint' '20 s, 3 minutes the first time' $(GOLANGCI_LINT_RUN) run ./...
-	$(STEP) 'vet and lint the local environment' '20 s, 3 minutes the first time' $(SHELL) -c "cd infra/local && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
+	$(STEP) 'vet and lint the local environment' '20 s, 3 minutes the first time' $(SHELL) -c "cd infra/local && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./... ./controlplane/..."
 
 # The folders of infra/local whose tests take minutes each.
 LONG_TESTS := demo scale
-LOCAL_TESTS_BUT = \$$(go -C infra/local list ./... | grep -v $(patsubst %,-e '/%$$',$(1)))
+LOCAL_TESTS_BUT = \$$(go -C infra/local list ./... ./controlplane/... | grep -v $(patsubst %,-e '/%$$',$(1)))
 
 .PHONY: test-local
 test-local:
@@ -222,8 +225,16 @@ all-plans:
 	@$(MAKE) --no-print-directory verify-plan compare-disruption SEEDS=200 DISRUPTION_STATE=.local/all-plans
 
 .PHONY: all-filters
-all-filters:
-	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '6 minutes' go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000
+all-filters: $(BIN)/joiner-filter $(BIN)/joiner-filter-1.36
+	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '6 minutes' go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000 -other 1.36
+	$(STEP) 'those of Kubernetes 1.36 do' '6 minutes' \
+		env JOINER_KUBERNETES=1.36 go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000
+
+# Tests of the local environment that say most about a version of Kubernetes, with the plane of the one before.
+.PHONY: all-kubernetes-1.36
+all-kubernetes-1.36: local $(BIN)/joiner-plane-1.36
+	$(STEP) 'contracts, and nodes that come and go, with Kubernetes 1.36' '6 minutes' $(SHELL) -c \
+		"JOINER_KUBERNETES=1.36 go -C infra/local $(FULL_TEST) -short -p 2 ./e2e ./contract/kube ./contract/api ./contract/setup ./controlplane/..."
 
 .PHONY: all-stack
 all-stack:
@@ -437,7 +448,7 @@ licenses: ## list the licenses of all dependencies; one that may not be used fai
 	@go run ./infra/release -licenses
 
 .PHONY: plane
-plane: $(BIN)/joiner-plane ## build the local Kubernetes control plane
+plane: $(if $(MINOR),$(BIN)/joiner-plane-$(MINOR) $(BIN)/joiner-filter-$(MINOR),$(BIN)/joiner-plane $(BIN)/joiner-filter) ## build the local Kubernetes control plane and kube-scheduler's filters; of the minor version before: MINOR=1.36
 
 .PHONY: crds
 crds: $(CONTROLLER_GEN) ## generate the CRDs and the deep copies from the Go types
@@ -500,7 +511,7 @@ story: functions $(BIN)/joiner-plane $(BIN)/joiner-local .local/cdk.out/manifest
 
 # What the tests of the local environment need.
 .PHONY: local
-local: story build .local/cdk.vpc/manifest.json .local/cdk.drain/manifest.json
+local: story build $(BIN)/joiner-filter .local/cdk.vpc/manifest.json .local/cdk.drain/manifest.json
 
 STACK_SOURCES = $(foreach f,$(FUNCTIONS),.local/dist/$(LOCAL_ARCH)/$(f)/bootstrap) $(INFRA_SOURCES) cdk.json $(CDK)
 # synthesize WHAT,CONTEXT writes the stack for this machine's processor, from which the local Lambda host runs the functions.
@@ -524,10 +535,31 @@ endef
 .local/dist/$(LOCAL_ARCH)/%/bootstrap:
 	@.ci/build-functions $(LOCAL_ARCH) $*
 
-$(BIN)/joiner-plane: $(LOCAL_SOURCES)
+# Programs of Kubernetes: the control plane, and the filters of kube-scheduler. Those of the minor version before end in its name.
+$(BIN)/joiner-plane: $(PLANE_SOURCES)
 	@mkdir -p $(@D)
 	$(STEP) -q 'compile the Kubernetes control plane' '20 s, 5 to 8 minutes the first time' \
-		$(COMPILE) go -C infra/local build -v -ldflags '$(PLANE_LDFLAGS)' -o $@ ./controlplane
+		$(COMPILE) go -C infra/local build -v -ldflags '$(call plane_ldflags,$(KUBERNETES_VERSION))' -o $@ ./controlplane
+	@touch $@
+
+$(BIN)/joiner-filter: $(PLANE_SOURCES)
+	@mkdir -p $(@D)
+	$(STEP) -q 'build the filters of kube-scheduler' '5 s, 4 minutes the first time' \
+		$(COMPILE) go -C infra/local build -v -ldflags '-s -w' -o $@ ./controlplane/filter/program
+	@touch $@
+
+OLDER = $(COMPILE) GOWORK=off go -C infra/local/controlplane build -modfile kubernetes-1.36.mod
+
+$(BIN)/joiner-plane-1.36: $(PLANE_SOURCES)
+	@mkdir -p $(@D)
+	$(STEP) -q 'compile the control plane of Kubernetes 1.36' '20 s, 5 to 8 minutes the first time' \
+		$(OLDER) -v -ldflags '$(call plane_ldflags,$(KUBERNETES_1.36))' -o $@ .
+	@touch $@
+
+$(BIN)/joiner-filter-1.36: $(PLANE_SOURCES)
+	@mkdir -p $(@D)
+	$(STEP) -q 'build the filters of kube-scheduler 1.36' '5 s, 4 minutes the first time' \
+		$(OLDER) -v -ldflags '-s -w' -o $@ ./filter/program
 	@touch $@
 
 $(BIN)/joiner-local: $(LOCAL_SOURCES)

@@ -11,12 +11,13 @@ import (
 	"joiner.sh/pkg/model/kubeletexpr"
 )
 
-// kubeletFields are the fields of the kubelet's configuration in Kubernetes 1.36.
+// kubeletFields are the fields of the kubelet's configuration in Kubernetes 1.37.
 const kubeletFields = `
 	address allowedUnsafeSysctls authentication authorization cgroupDriver cgroupRoot cgroupsPerQOS clusterDNS
 	clusterDomain configMapAndSecretChangeDetectionStrategy containerLogMaxFiles containerLogMaxSize
 	containerLogMaxWorkers containerLogMonitorInterval containerRuntimeEndpoint contentType cpuCFSQuota
 	cpuCFSQuotaPeriod cpuManagerPolicy cpuManagerPolicyOptions cpuManagerReconcilePeriod crashLoopBackOff
+	defaultPodSysctls
 	enableContentionProfiling enableControllerAttachDetach enableDebugFlagsHandler enableDebuggingHandlers
 	enableProfilingHandler enableServer enableSystemLogHandler enableSystemLogQuery enforceNodeAllocatable
 	eventBurst eventRecordQPS evictionHard evictionMaxPodGracePeriod evictionMinimumReclaim

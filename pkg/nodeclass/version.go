@@ -11,7 +11,7 @@ import (
 // Minor versions of Kubernetes 1 that Joiner is made for.
 const (
 	oldestMinor = 26
-	newestMinor = 36
+	newestMinor = 37
 )
 
 // UnsupportedReason says why Joiner may not work with a cluster of that version, such as 1.36; empty when it should. It

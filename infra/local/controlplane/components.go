@@ -3,6 +3,8 @@ package main
 import (
 	"context"
 	"fmt"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/spf13/pflag"
@@ -131,13 +133,22 @@ func (r *run) controllerArgs() []string {
 		"--cluster-signing-cert-file="+r.pkiPath("ca.crt"),
 		"--cluster-signing-key-file="+r.pkiPath("ca.key"),
 		"--use-service-account-credentials=true",
-		"--controllers="+r.options.controllers,
+		"--controllers="+knownControllers(r.options.controllers),
 	)
 	if grace := r.options.nodeGrace; grace > 0 {
 		period := min(5*time.Second, grace/8) // Kubernetes' default period, unless the grace is too short for it
 		args = append(args, "--node-monitor-grace-period="+grace.String(), "--node-monitor-period="+period.String())
 	}
 	return args
+}
+
+// knownControllers leaves out what is off and what this Kubernetes does not have: 1.37 has no controllers for clouds.
+func knownControllers(list string) string {
+	known, aliases := controllers.KnownControllers(), controllers.ControllerAliases()
+	return strings.Join(slices.DeleteFunc(strings.Split(list, ","), func(name string) bool {
+		off, isOff := strings.CutPrefix(name, "-")
+		return isOff && !slices.Contains(known, off) && aliases[off] == ""
+	}), ",")
 }
 
 func (c *components) startAPIServer(ctx context.Context, r *run) error {

@@ -175,7 +175,8 @@ func (e *Env) startCloud(o Options) (err error) {
 		return err
 	}
 	e.Cloud, err = awsemulator.NewCloud(awsemulator.Options{Region: Region, Account: Account, ClusterName: ClusterName,
-		PendingFor: o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice,
+		KubernetesVersion: client.Minor(),
+		PendingFor:        o.PendingFor, StartFor: o.StartFor, ShutdownFor: time.Second, SpotNotice: o.SpotNotice,
 		TerminatedFor: o.EndedFor,
 		Events: func(envelope []byte) {
 			if e.Host == nil || o.Lose != nil && o.Lose(envelope) {
@@ -219,7 +220,7 @@ func (e *Env) startPlane(ctx context.Context, o Options) (err error) {
 	} else {
 		e.ownPlane = true
 		e.Plane, err = client.StartPlane(ctx, client.Options{
-			Binary:       filepath.Join(o.Root, ".local", "bin", "joiner-plane"),
+			Binary:       filepath.Join(o.Root, client.Program("joiner-plane", client.Minor())),
 			Dir:          o.Dir,
 			TokenWebhook: e.Cloud.URL() + "/authenticate", Audit: o.Audit, GCPercent: o.GCPercent,
 			Controllers: o.Controllers, NodeGrace: o.NodeGrace,

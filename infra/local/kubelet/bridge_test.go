@@ -166,7 +166,7 @@ func TestInstanceBecomesANode(t *testing.T) {
 	if got := amounts(n.Status.Allocatable, names...); got != "1930m 7108Mi 20" {
 		t.Errorf("allocatable = %s", got)
 	}
-	if n.Status.NodeInfo.KubeletVersion != "v1.36.3-eks-local" {
+	if n.Status.NodeInfo.KubeletVersion != "v"+client.Minor()+".0-eks-local" {
 		t.Errorf("kubelet version = %s", n.Status.NodeInfo.KubeletVersion)
 	}
 

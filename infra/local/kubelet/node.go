@@ -13,6 +13,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation"
 	kubeletapis "k8s.io/kubelet/pkg/apis"
+
+	"joiner.sh/infra/local/controlplane/client"
 )
 
 const (
@@ -108,7 +110,7 @@ func (i Instance) newNode(b Boot, f Facts) (*corev1.Node, error) {
 			Capacity: capacity, Allocatable: allocatable,
 			Addresses: i.nodeAddresses(),
 			NodeInfo: corev1.NodeSystemInfo{
-				KubeletVersion: "v1.36.3-eks-local", Architecture: f.Arch, OperatingSystem: "linux",
+				KubeletVersion: "v" + client.Minor() + ".0-eks-local", Architecture: f.Arch, OperatingSystem: "linux",
 				OSImage: map[string]string{
 					FormatNodeadm: "Amazon Linux 2023", FormatBootstrap: "Amazon Linux 2",
 					FormatBottlerock: "Bottlerocket OS",

@@ -13,7 +13,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/klog/v2"
-	fwk "k8s.io/kube-scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	"k8s.io/kubernetes/pkg/scheduler/backend/cache"
@@ -72,23 +71,17 @@ func RefusedPods(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
 	return best, nil
 }
 
-// scheduler is kube-scheduler's framework over nodes and the pods on them.
+// scheduler is kube-scheduler's framework over nodes and the pods on them, and the lister that its plugins ask.
 type scheduler struct {
+	*cache.Snapshot // as of now
+
 	ctx     context.Context
 	fw      framework.Framework
 	nodes   []*corev1.Node
 	bound   []*corev1.Pod
 	waiting map[string]*corev1.Pod
 	place   map[string]string // of those
-	now     *cache.Snapshot
 }
-
-// NodeInfos and the others are those of the snapshot as it is now.
-func (s *scheduler) NodeInfos() fwk.NodeInfoLister { return s.now.NodeInfos() }
-
-func (s *scheduler) StorageInfos() fwk.StorageInfoLister { return s.now.StorageInfos() }
-
-func (s *scheduler) PodGroupStates() fwk.PodGroupStateLister { return s.now.PodGroupStates() }
 
 func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome,
 	coming []manifests.NewNode) (*scheduler, error) {
@@ -109,7 +102,7 @@ func newScheduler(ctx context.Context, c *manifests.Cluster, o manifests.Outcome
 		}
 	}
 	factory, client := informersOf(c)
-	s.now = cache.NewSnapshot(s.bound, s.nodes)
+	s.Snapshot = cache.NewSnapshot(s.bound, s.nodes)
 	profile, err := checkingProfile()
 	if err != nil {
 		return nil, err
@@ -176,13 +169,13 @@ func (s *scheduler) bindPod(p *corev1.Pod, node string) {
 	p = p.DeepCopy()
 	p.Spec.NodeName = node
 	s.bound = append(s.bound, p)
-	s.now = cache.NewSnapshot(s.bound, s.nodes)
+	s.Snapshot = cache.NewSnapshot(s.bound, s.nodes)
 }
 
 // refusalReason says why the pod may not go to the node now, or nothing.
 func (s *scheduler) refusalReason(p *corev1.Pod, node string) string {
-	s.now = cache.NewSnapshot(s.bound, s.nodes)
-	info, err := s.now.NodeInfos().Get(node)
+	s.Snapshot = cache.NewSnapshot(s.bound, s.nodes)
+	info, err := s.NodeInfos().Get(node)
 	if err != nil {
 		return "there is no node " + node
 	}

@@ -18,6 +18,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
 
+	"joiner.sh/infra/local/controlplane/client"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
@@ -294,8 +295,8 @@ func TestClassesPoolsAndTheClusterItself(t *testing.T) {
 	if _, err = k.ReadClass(t.Context(), "nobody"); err == nil || !strings.Contains(err.Error(), "get ec2nodeclass nobody") {
 		t.Errorf("a class that does not exist: error %v", err)
 	}
-	if v, err := k.ReadVersion(t.Context()); err != nil || v != "1.36" {
-		t.Errorf("version %q %v, want 1.36", v, err)
+	if v, err := k.ReadVersion(t.Context()); err != nil || v != client.Minor() {
+		t.Errorf("version %q %v, want %s", v, err, client.Minor())
 	}
 	dns, err := c.CoreV1().Services("kube-system").Get(t.Context(), "kube-dns", metav1.GetOptions{})
 	if err != nil {

@@ -2,6 +2,7 @@ package client
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -13,16 +14,31 @@ import (
 
 // Environment variables of tests.
 const (
-	BinaryEnv = "JOINER_PLANE_BIN" // path of joiner-plane; unset: .local/bin/joiner-plane of the repository
+	// KubernetesEnv is the minor version of Kubernetes whose plane and programs tests run; unset: Default.
+	KubernetesEnv = "JOINER_KUBERNETES"
 	// directory of the plane that tests share; set by RunTests, or by hand to use a running one
 	DirEnv = "JOINER_PLANE_DIR"
 )
 
+// Default is the minor version of Kubernetes that go.mod of this module has. Programs of another, which has a go.mod of
+// its own, end in its name.
+const Default = "1.37"
+
 const (
 	modulePath   = "joiner.sh"
-	builtBinary  = ".local/bin/joiner-plane"
 	testPatience = 5 * time.Minute
 )
+
+// Minor is the minor version of Kubernetes whose plane tests run.
+func Minor() string { return cmp.Or(os.Getenv(KubernetesEnv), Default) }
+
+// Program is the path, below the root of the repository, of a program of that minor version of Kubernetes.
+func Program(name, minor string) string {
+	if minor != Default {
+		name += "-" + minor
+	}
+	return filepath.Join(".local", "bin", name)
+}
 
 // T is what ForTest needs of a *testing.T or *testing.B.
 type T interface {
@@ -111,26 +127,21 @@ func ForTest(t T) *Plane {
 // none.
 func BinaryForTest(t T) string {
 	t.Helper()
-	file, err := planeBinary()
-	if err != nil {
-		t.Fatalf("%v; run: make plane", err)
-	}
-	return file
+	return ProgramForTest(t, "joiner-plane", Minor())
 }
 
-func planeBinary() (string, error) {
-	file := os.Getenv(BinaryEnv)
-	if file == "" {
-		root, err := repositoryRoot()
-		if err != nil {
-			return "", err
-		}
-		file = filepath.Join(root, builtBinary)
+// ProgramForTest is the path of a program of that minor version of Kubernetes. It fails the test if there is none.
+func ProgramForTest(t T, name, minor string) string {
+	t.Helper()
+	root, err := repositoryRoot()
+	if err != nil {
+		t.Fatalf("%v", err)
 	}
+	file := filepath.Join(root, Program(name, minor))
 	if _, err := os.Stat(file); err != nil {
-		return "", fmt.Errorf("find the local control plane: %w", err)
+		t.Fatalf("find a program of Kubernetes %s: %v; run: make plane MINOR=%s", minor, err, minor)
 	}
-	return file, nil
+	return file
 }
 
 // repositoryRoot is the nearest directory upwards whose go.mod is that of the product.

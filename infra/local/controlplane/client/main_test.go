@@ -19,6 +19,9 @@ import (
 // parentEnv makes the test binary play a program that starts a plane in the directory it names, and is then killed.
 const parentEnv = "PLANECTL_TEST_PARENT"
 
+// binaryEnv is the path of joiner-plane for that program.
+const binaryEnv = "PLANECTL_TEST_BINARY"
+
 const (
 	poll     = 20 * time.Millisecond
 	patience = 4 * time.Minute
@@ -34,7 +37,7 @@ func TestMain(m *testing.M) {
 // playParent never returns: it is to be killed. Without a reader on its standard input it would be a leak, so it ends
 // with that too.
 func playParent(dir string) {
-	o := client.Options{Binary: os.Getenv(client.BinaryEnv), Dir: dir, WithoutKwok: true, RemoveDir: true}
+	o := client.Options{Binary: os.Getenv(binaryEnv), Dir: dir, WithoutKwok: true, RemoveDir: true}
 	if _, err := client.StartPlane(context.Background(), o); err != nil {
 		fmt.Println(err)
 		os.Exit(1)

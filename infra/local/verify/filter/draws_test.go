@@ -1,13 +1,15 @@
-package main
+package filter_test
 
 import (
-	"cmp"
 	"encoding/json"
+	"errors"
 	"flag"
 	"fmt"
-	"io"
 	"math/rand/v2"
+	"os"
+	"os/exec"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,11 +17,9 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
-	"k8s.io/component-base/featuregate"
-	ndf "k8s.io/component-helpers/nodedeclaredfeatures"
-	ndftypes "k8s.io/component-helpers/nodedeclaredfeatures/types"
 
+	"joiner.sh/infra/local/controlplane/client"
+	"joiner.sh/infra/local/controlplane/filter"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
@@ -31,28 +31,26 @@ import (
 var (
 	draws = flag.Int("draws", 500, "how many clusters TestDraws draws")
 	first = flag.Uint64("first", 1, "the first seed of TestDraws")
+	other = flag.String("other", "", "a minor version of Kubernetes whose filters TestMinors asks as well, such as 1.36")
 )
 
-// gates are those that decide about what is drawn, and that are off in Kubernetes 1.36.
+// gates are those that decide about what is drawn and are off in Kubernetes 1.36: 1.37 has them on.
 const gates = "VolumeLimitScaling=true"
 
-// kubeletGates are the gates of a kubelet of this version of Kubernetes.
-type kubeletGates map[featuregate.Feature]featuregate.FeatureSpec
-
-func (g kubeletGates) Enabled(name string) bool { return g[featuregate.Feature(name)].Default }
-
-// declared is what a kubelet of the minor version declares. Before 1.36 none did.
+// declared is what a kubelet of the minor version declares with its default gates. Before 1.36 none did, and in 1.37 as
+// in 1.36.
 func declared(minor int) []string {
 	if minor < 36 {
 		return nil
 	}
-	return ndf.DefaultFramework.DiscoverNodeFeatures(&ndftypes.NodeConfiguration{FeatureGates: kubeletGates(utilfeature.DefaultMutableFeatureGate.GetAll())})
+	return []string{"ExtendWebSocketsToKubelet", "InPlacePodLevelResourcesVerticalScaling", "InPlacePodVerticalScalingInitContainers",
+		"RestartAllContainersOnContainerExits"}
 }
 
 // draw is a cluster as the API server has it, and what new nodes it may get.
 type draw struct {
 	r        *rand.Rand
-	q        Question
+	q        filter.Question
 	world    *scenario.World
 	kubelets map[string]int // by class
 }
@@ -64,7 +62,7 @@ func newDraw(t *testing.T, seed uint64) *draw {
 	d := &draw{r: rand.New(rand.NewPCG(seed, 1)), kubelets: map[string]int{}}
 	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210", "type g cpu=8000 mem=16384 milliusd=900\nresource nvidia.com/gpu 4"}
 	for i := range 1 + d.r.IntN(2) {
-		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(2)
+		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(3)
 		d.kubelets[class] = kubelet
 		script = append(script, fmt.Sprintf("class %s kubelet=%d", class, kubelet), fmt.Sprintf("pool p%d class=%s weight=%d", i, class, d.r.IntN(3)))
 	}
@@ -215,7 +213,7 @@ func (d *draw) newNode(name string, t instancetypes.Type, pool cluster.Pool, zon
 }
 
 // seated is the question whether the scheduler takes what the plan has.
-func (d *draw) seated(p plan.Plan) Question {
+func (d *draw) seated(p plan.Plan) filter.Question {
 	q, on := d.q, map[string]string{}
 	q.Nodes, q.CSINodes, q.Pods = slices.Clone(q.Nodes), slices.Clone(q.CSINodes), nil
 	for _, e := range p.Existing {
@@ -247,7 +245,7 @@ func (d *draw) seated(p plan.Plan) Question {
 }
 
 // unseated is the question whether a new node of any type and pool takes a pod that the plan leaves.
-func (d *draw) unseated(p plan.Plan) Question {
+func (d *draw) unseated(p plan.Plan) filter.Question {
 	q := d.q
 	q.Nodes, q.CSINodes, q.Pods, q.ResourceSlices = nil, nil, nil, nil
 	for _, pool := range d.world.Snapshot.Pools {
@@ -266,7 +264,7 @@ func (d *draw) unseated(p plan.Plan) Question {
 // kube-scheduler refuses no pod that Joiner seats, and takes none onto a new node that Joiner leaves without a place, in
 // clusters of mixed versions with resized pods, CSI drivers that opt in, and claims of devices.
 func TestDraws(t *testing.T) {
-	a, refusing := newAsker(t), map[string]int{}
+	a, refusing := newAsker(t, client.Minor(), gates), map[string]int{}
 	for i := range *draws {
 		seed := *first + uint64(i)
 		d := newDraw(t, seed)
@@ -292,6 +290,34 @@ func TestDraws(t *testing.T) {
 	}
 }
 
+// kube-scheduler of this minor version and of another judge alike with their default gates, but for two things. 1.36
+// keeps no pod off a node for a CSI driver that the node lacks, and 1.37 does. Of a pod whose resize is infeasible, 1.36
+// counts what it asks for as a whole, and 1.37 what it has.
+func TestMinors(t *testing.T) {
+	if *other == "" {
+		t.Skip("-other names no minor version")
+	}
+	newer, older, differ := newAsker(t, client.Minor(), ""), newAsker(t, *other, ""), map[string]int{}
+	for i := range *draws {
+		d := newDraw(t, *first+uint64(i))
+		was := older.ask(d.q)
+		for k, is := range newer.ask(d.q) {
+			if is.Plugin != was[k].Plugin {
+				differ[fmt.Sprintf("%s %q, %s %q", client.Minor(), is.Plugin, *other, was[k].Plugin)]++
+			}
+		}
+	}
+	t.Logf("of %d clusters these verdicts differ: %v", *draws, differ)
+	for pair := range differ {
+		if !strings.HasPrefix(pair, `1.37 "NodeVolumeLimits", `) && !strings.HasSuffix(pair, `, 1.36 "NodeResourcesFit"`) {
+			t.Errorf("%s: a difference that no page tells", pair)
+		}
+	}
+	if len(differ) == 0 {
+		t.Error("nothing differs: do both run with the gates of their defaults?")
+	}
+}
+
 // asker is the program, with its input and output.
 type asker struct {
 	t   *testing.T
@@ -299,21 +325,28 @@ type asker struct {
 	out *json.Decoder
 }
 
-func newAsker(t *testing.T) asker {
+// newAsker runs the program of the minor version of Kubernetes that tests are about, or of another.
+func newAsker(t *testing.T, minor, gates string) asker {
 	t.Helper()
-	in, questions := io.Pipe()
-	verdicts, out := io.Pipe()
-	done := make(chan error, 1)
-	go func() { done <- answerAll(gates, in, out) }()
+	cmd := exec.Command(client.ProgramForTest(t, "joiner-filter", minor), "-gates", gates)
+	cmd.Stderr = os.Stderr
+	in, err := cmd.StdinPipe()
+	out, err2 := cmd.StdoutPipe()
+	if err := errors.Join(err, err2); err != nil {
+		t.Fatal(err)
+	}
+	if err := cmd.Start(); err != nil {
+		t.Fatal(err)
+	}
 	t.Cleanup(func() {
-		if err := cmp.Or(questions.Close(), <-done); err != nil {
+		if err := errors.Join(in.Close(), cmd.Wait()); err != nil {
 			t.Error(err)
 		}
 	})
-	return asker{t, json.NewEncoder(questions), json.NewDecoder(verdicts)}
+	return asker{t, json.NewEncoder(in), json.NewDecoder(out)}
 }
 
-func (a asker) ask(q Question) (out []Verdict) {
+func (a asker) ask(q filter.Question) (out []filter.Verdict) {
 	a.t.Helper()
 	if err := a.in.Encode(q); err != nil {
 		a.t.Fatal(err)

@@ -8,17 +8,19 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/dynamic-resource-allocation/structured"
 	fwk "k8s.io/kube-scheduler/framework"
+
+	"joiner.sh/infra/local/controlplane/filter"
 )
 
 // deviceManager lists the DeviceClasses, ResourceSlices and ResourceClaims of a question. A claim that a pod reserved
 // devices for counts as allocated. What no filter asks for is not there.
 type deviceManager struct {
 	fwk.SharedDRAManager
-	q      Question
+	q      filter.Question
 	claims map[string]*resourcev1.ResourceClaim // by namespace and name
 }
 
-func (m *deviceManager) set(q Question) {
+func (m *deviceManager) set(q filter.Question) {
 	m.q, m.claims = q, map[string]*resourcev1.ResourceClaim{}
 	for _, c := range q.ResourceClaims {
 		m.claims[c.Namespace+"/"+c.Name] = c

@@ -1,7 +1,7 @@
-// Command filter says what kube-scheduler's Filter plugins have against pods on nodes, with the feature gates of this
-// Kubernetes unless -gates says otherwise. Each line of its input is a Question, each of its output the verdicts. It
-// runs the scheduler's own framework on what the line says, without an API server. VolumeBinding takes no part: it
-// waits for events of one.
+// Command program says what kube-scheduler's Filter plugins have against pods on nodes, with the feature gates of this
+// Kubernetes unless -gates says otherwise. Each line of its input is a filter.Question, each of its output the
+// verdicts. It runs the scheduler's own framework on what the line says, without an API server. VolumeBinding takes no
+// part: it waits for events of one.
 package main
 
 import (
@@ -16,8 +16,6 @@ import (
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
-	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilfeature "k8s.io/apiserver/pkg/util/feature"
@@ -34,30 +32,9 @@ import (
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
+
+	"joiner.sh/infra/local/controlplane/filter"
 )
-
-// Question is a cluster and pods that are asked about.
-type Question struct {
-	Nodes []*corev1.Node `json:"nodes"`
-	// Pods of phase Running are on their node. The others are asked about one after the other: those with a node about
-	// it, and they are there from then on unless something refuses them; those without one about every node.
-	Pods           []*corev1.Pod                   `json:"pods"`
-	CSINodes       []*storagev1.CSINode            `json:"csiNodes,omitempty"`
-	CSIDrivers     []*storagev1.CSIDriver          `json:"csiDrivers,omitempty"`
-	Claims         []*corev1.PersistentVolumeClaim `json:"persistentVolumeClaims,omitempty"`
-	Volumes        []*corev1.PersistentVolume      `json:"persistentVolumes,omitempty"`
-	DeviceClasses  []*resourcev1.DeviceClass       `json:"deviceClasses,omitempty"`
-	ResourceSlices []*resourcev1.ResourceSlice     `json:"resourceSlices,omitempty"`
-	ResourceClaims []*resourcev1.ResourceClaim     `json:"resourceClaims,omitempty"`
-}
-
-// Verdict is what the first plugin with an objection says of a pod on a node; Plugin is empty where none has one.
-type Verdict struct {
-	Pod    string `json:"pod"`
-	Node   string `json:"node"`
-	Plugin string `json:"plugin,omitempty"`
-	Why    string `json:"why,omitempty"`
-}
 
 func main() {
 	gates := flag.String("gates", "", "feature gates, as kube-scheduler has them")
@@ -77,7 +54,7 @@ func answerAll(gates string, in io.Reader, out io.Writer) error {
 		return err
 	}
 	for questions := json.NewDecoder(in); ; {
-		var q Question
+		var q filter.Question
 		if err := questions.Decode(&q); errors.Is(err, io.EOF) {
 			return nil
 		} else if err != nil {
@@ -127,7 +104,7 @@ func newJudge(ctx context.Context) (*judge, error) {
 }
 
 // judge answers a question.
-func (j *judge) judge(ctx context.Context, q Question) ([]Verdict, error) {
+func (j *judge) judge(ctx context.Context, q filter.Question) ([]filter.Verdict, error) {
 	core, storage := j.informers.Core().V1(), j.informers.Storage().V1()
 	var spaces []*corev1.Namespace
 	for _, p := range q.Pods {
@@ -142,7 +119,7 @@ func (j *judge) judge(ctx context.Context, q Question) ([]Verdict, error) {
 	j.devices.set(q)
 	running := func(p *corev1.Pod) bool { return p.Status.Phase == corev1.PodRunning }
 	there := slices.DeleteFunc(slices.Clone(q.Pods), func(p *corev1.Pod) bool { return !running(p) })
-	out := []Verdict{}
+	out := []filter.Verdict{}
 	for _, p := range slices.DeleteFunc(slices.Clone(q.Pods), running) {
 		asked := p.DeepCopy()
 		asked.Spec.NodeName = ""
@@ -174,8 +151,8 @@ func fill[T runtime.Object](informer cache.SharedIndexInformer, all []T) error {
 }
 
 // ask runs the plugins for the pod and the node, and reserves what the pod takes if it is to stay there.
-func (j *judge) ask(ctx context.Context, p *corev1.Pod, node string, stays bool) (Verdict, error) {
-	v := Verdict{Pod: p.Namespace + "/" + p.Name, Node: node}
+func (j *judge) ask(ctx context.Context, p *corev1.Pod, node string, stays bool) (filter.Verdict, error) {
+	v := filter.Verdict{Pod: p.Namespace + "/" + p.Name, Node: node}
 	info, err := j.cluster.NodeInfos().Get(node)
 	if err != nil {
 		return v, fmt.Errorf("pod %s: %w", v.Pod, err)
