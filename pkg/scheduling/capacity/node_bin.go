@@ -62,30 +62,29 @@ func (b *Bin) Clone() *Bin {
 	return &c
 }
 
-// DomainOf is the bin's value for the topology key, empty while it is open.
+// DomainOf is the bin's value for the topology key, NoDomain while it is open or where there is none.
 func (b *Bin) DomainOf(key string) string {
-	if b.Offer == nil {
-		if r, ok := b.Known.Get(key); ok {
-			v, _ := r.Single()
-			return v
-		}
-		return ""
-	}
-	for _, l := range b.Load {
-		for _, p := range l.Pins {
-			if p.Key == key {
-				return p.Domain
+	known := b.Known
+	if b.Offer != nil {
+		known = b.Open
+		for _, l := range b.Load {
+			for _, p := range l.Pins {
+				if p.Key == key {
+					return p.Domain
+				}
 			}
 		}
 	}
-	if r, ok := b.Open.Get(key); ok {
-		v, _ := r.Single()
+	r, ok := known.Get(key)
+	if v, single := r.Single(); single {
 		return v
 	}
-	if d := b.Offer.domainsFor(key); len(d) == 1 {
-		return d[0]
+	if !ok && b.Offer != nil {
+		if d := b.Offer.domainsFor(key); len(d) == 1 {
+			return d[0]
+		}
 	}
-	return ""
+	return podclass.NoDomain
 }
 
 // SameContents reports whether two new nodes are alike but for the names of their pods.

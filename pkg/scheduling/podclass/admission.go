@@ -33,19 +33,19 @@ type OfferAnswers struct {
 
 // HasSingleValue reports whether the key has one value on all nodes that the admission allows.
 func (a *Admission) HasSingleValue(key string) bool {
-	value := ""
-	for _, alt := range a.Alternatives {
+	var value string
+	for i, alt := range a.Alternatives {
 		r, ok := alt.Get(key)
 		if !ok {
 			return false
 		}
 		one, single := r.Single()
-		if !single || value != "" && one != value {
+		if !single || i > 0 && one != value {
 			return false
 		}
 		value = one
 	}
-	return value != ""
+	return len(a.Alternatives) > 0
 }
 
 // LeavesDomainOpen reports whether some alternative leaves the domain open.
@@ -118,7 +118,10 @@ func (as *Admissions) admissionBeside(asked Admission) *Admission {
 	return a
 }
 
-// DomainPin ties pods to one domain of a topology key.
+// NoDomain stands for the domain of a node without the label: no value of a label, which may be empty.
+const NoDomain = "(none)"
+
+// DomainPin ties pods to one domain of a topology key, or to none.
 type DomainPin struct{ Key, Domain string }
 
 // PinnedAdmission is the admission with every alternative tied to the domains.
@@ -128,7 +131,7 @@ func (as *Admissions) PinnedAdmission(a *Admission, pins []DomainPin) *Admission
 		if next == nil {
 			var alts []requirements.Set
 			at := requirements.Of(p.Key, p.Domain)
-			if p.Domain == "" {
+			if p.Domain == NoDomain {
 				at = requirements.None(p.Key) // outside of every domain
 			}
 			for _, s := range a.Alternatives {
