@@ -2,11 +2,13 @@ package whatif
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"time"
 
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/testing/scenario"
 )
 
@@ -65,5 +67,25 @@ func TestNamesOfTheAnswer(t *testing.T) {
 		`{"guard":"g","nodes":1,"dailyUSD":2,"together":["h"]}]`
 	if err != nil || string(got) != want {
 		t.Errorf("%v\n%s\nwant\n%s", err, got, want)
+	}
+}
+
+// A label may have an empty value: it is one more value to select, to give and to take away, and no edit changes nothing.
+func TestLabelsWithAnEmptyValue(t *testing.T) {
+	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p\nlabel team=", "pool q\nlabel rack=one\ntaint a:NoSchedule", "pods x cpu=500 mem=512\nselect rack=")
+	said, patches := []string{}, []string{}
+	for _, c := range ForPod(w.Snapshot, w.Market, "default/x-1", Limits{}).Changes {
+		p, _ := c.Edits[0].MergePatch()
+		said, patches = append(said, lists.Of(c.Edits, Edit.String)...), append(patches, p)
+	}
+	want := []string{`add spec.template.metadata.labels.rack "" to NodePool p`, `remove spec.nodeSelector.rack "" from Pod default/x-1`}
+	wantPatches := []string{`{"spec":{"template":{"metadata":{"labels":{"rack":""}}}}}`, `{"spec":{"nodeSelector":{"rack":null}}}`}
+	if !slices.Equal(said, want) || !slices.Equal(patches, wantPatches) {
+		t.Errorf("%q\n%q", said, patches)
+	}
+	for _, f := range podFamilies(w.Snapshot, waitingAlike(w.Snapshot, 0)) {
+		if e := f.widest(); f.count > 0 && e.From == e.To {
+			t.Errorf("changes nothing: %+v", e)
+		}
 	}
 }

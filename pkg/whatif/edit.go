@@ -1,6 +1,7 @@
 package whatif
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -48,6 +49,8 @@ func (o target) edit(at path, from, to string, change func(s *cluster.Snapshot),
 		e.value = as[0]
 	case to == "":
 		e.value = nil
+	case to == noValue:
+		e.value = ""
 	}
 	return e
 }
@@ -126,14 +129,26 @@ func (c Change) Apply(s cluster.Snapshot) cluster.Snapshot {
 // without is the list without its element i.
 func without[T any](list []T, i int) []T { return slices.Delete(slices.Clone(list), i, i+1) }
 
-// withKey is the map with another value for the key, or without it where that is empty.
-func withKey(m map[string]string, key, value string) map[string]string {
+// withKey is the map with another value for the key, or without it where there is none.
+func withKey(m map[string]string, key string, value ...string) map[string]string {
 	out := map[string]string{}
 	maps.Copy(out, m)
-	if out[key] = value; value == "" {
-		delete(out, key)
+	delete(out, key)
+	for _, v := range value {
+		out[key] = v
 	}
 	return out
+}
+
+// noValue shows a label that is there, and empty.
+const noValue = `""`
+
+// shown is the label as it is told, empty where there is none.
+func shown(labels map[string]string, key string) string {
+	if v, has := labels[key]; has {
+		return cmp.Or(v, noValue)
+	}
+	return ""
 }
 
 // path leads to a field of an object: keys, and [0] or [key=value] for an element of a list.

@@ -92,7 +92,7 @@ func protectionFamilies(s cluster.Snapshot, h cluster.StateNode, on []pods) (out
 	for i, n := range s.Nodes {
 		if was := n.Annotations[v1.AnnotationDoNotDisrupt]; n.Name == h.Name() && was != "" {
 			out = append(out, single("", target{"Node", "", n.Name}.edit(at, was, "", func(s *cluster.Snapshot) {
-				s.Nodes[i].Annotations = withKey(s.Nodes[i].Annotations, v1.AnnotationDoNotDisrupt, "")
+				s.Nodes[i].Annotations = withKey(s.Nodes[i].Annotations, v1.AnnotationDoNotDisrupt)
 			})))
 		}
 	}

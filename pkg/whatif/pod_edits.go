@@ -61,16 +61,16 @@ func (p pods) families(s cluster.Snapshot) []family {
 
 func (p pods) selectorFamilies() (out []family) {
 	for _, key := range slices.Sorted(maps.Keys(p.NodeSelector)) {
-		to := func(v string) Edit {
-			return p.edit(pathOf(atSelector, key), p.NodeSelector[key], v, func(p *cluster.Pod) {
-				p.NodeSelector = withKey(p.NodeSelector, key, v)
+		to := func(v ...string) Edit {
+			return p.edit(pathOf(atSelector, key), shown(p.NodeSelector, key), strings.Join(v, ""), func(p *cluster.Pod) {
+				p.NodeSelector = withKey(p.NodeSelector, key, v...)
 				why := slices.IndexFunc(p.Unmodelled, func(why string) bool { return strings.Contains(why, key) })
-				if v == "" && why >= 0 { // the selector that nobody can meet is gone
+				if len(v) == 0 && why >= 0 { // the selector that nobody can meet is gone
 					p.Unmodelled = without(p.Unmodelled, why)
 				}
 			})
 		}
-		f := single("", to(""))
+		f := single("", to())
 		f.narrow = func(l landing) (Edit, bool) { return to(l(key)), l(key) != "" }
 		out = append(out, f)
 	}
@@ -169,12 +169,16 @@ func stepsOf(resource string) (raised, cut int64) {
 	return 1, 1
 }
 
-// requestFamilies cut one request.
+// requestFamilies cut one request, and do without one of an extended resource.
 func (p pods) requestFamilies() (out []family) {
 	for _, name := range p.Need.Names() {
 		was := p.Need.Get(name) // 1 of pods, which is not cut
 		_, step := stepsOf(name)
-		out = append(out, inSteps("", (was+step-1)/step*step, -step, (was-1)/step, func(to int64) Edit {
+		count := (was - 1) / step
+		if strings.Contains(name, "/") {
+			count = was
+		}
+		out = append(out, inSteps("", (was+step-1)/step*step, -step, count, func(to int64) Edit {
 			return p.edit(pathOf("spec.containers[*].resources.requests", name), resources.Format(name, was),
 				resources.Format(name, to), func(p *cluster.Pod) { p.Need = p.Need.With(name, to) })
 		}))

@@ -11,6 +11,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/nodeclaim/awserrors"
@@ -109,21 +110,23 @@ func (p pool) minValuesFamily(r requirements.Requirement) family {
 
 // labelFamilies give the pool's nodes a label that the pod wants, or take one from them.
 func (p pool) labelFamilies(forPod cluster.Pod) (out []family) {
-	to := func(key, value string) {
-		out = append(out, single(p.Name, p.edit(pathOf(atLabels, key), p.Labels[key], value,
-			func(p *cluster.Pool) { p.Labels = withKey(p.Labels, key, value) })))
+	change := func(key, to string, value ...string) {
+		out = append(out, single(p.Name, p.edit(pathOf(atLabels, key), shown(p.Labels, key), to,
+			func(p *cluster.Pool) { p.Labels = withKey(p.Labels, key, value...) })))
 	}
 	wanted := append(requirements.FromLabels(forPod.NodeSelector).All(), slices.Concat(forPod.NodeAffinity...)...)
 	seen := map[string]bool{}
 	for _, r := range wanted {
 		v, one := r.Single()
-		if _, required := p.Requirements.Get(r.Key); !required && one && p.Labels[r.Key] != v && !seen[r.Key+"="+v] {
-			seen[r.Key+"="+v] = true
-			to(r.Key, v)
+		_, required := p.Requirements.Get(r.Key)
+		was, has := p.Labels[r.Key]
+		if id := r.Key + "=" + v; !required && one && (!has || was != v) && !seen[id] {
+			seen[id] = true
+			change(r.Key, cmp.Or(v, noValue), v)
 		}
 	}
 	for _, key := range slices.Sorted(maps.Keys(p.Labels)) {
-		to(key, "")
+		change(key, "")
 	}
 	return out
 }
@@ -169,18 +172,13 @@ func settingFamilies(r cluster.Settings) (out []family) {
 
 // refusalFamilies lift what EC2 refuses for a reason that its owner can mend: quotas and addresses.
 func refusalFamilies(s cluster.Snapshot) (out []family) {
-	marks := map[string]int{}
-	for _, m := range s.SoldOut {
-		if awserrors.IsQuota(m.Why) {
-			marks[m.Why]++
-		}
-	}
-	for _, code := range slices.Sorted(maps.Keys(marks)) {
-		out = append(out, single("", target{KindEC2, "", code}.edit(pathOf("refusals"), fmt.Sprint(marks[code]), "0",
-			func(s *cluster.Snapshot) {
-				s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut),
-					func(m instancetypes.UnavailableOffering) bool { return m.Why == code })
-			}, nil)))
+	codes := lists.Set(s.SoldOut, func(m instancetypes.UnavailableOffering) string { return m.Why })
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		is := func(m instancetypes.UnavailableOffering) bool { return m.Why == code }
+		out = append(out, single("", target{KindEC2, "", code}.edit(pathOf("refusals"),
+			fmt.Sprint(lists.Count(s.SoldOut, is)), "0", func(s *cluster.Snapshot) {
+				s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut), is)
+			}, nil), awserrors.IsQuota(code)))
 	}
 	return out
 }

@@ -6,6 +6,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // family are edits of one place, from the smallest to the widest. What one of them does the widest does too, unless
@@ -84,12 +85,7 @@ func (q *question) accept(e Edit) bool {
 
 // WorkOf is how much work a question about the snapshot is.
 func WorkOf(s cluster.Snapshot) int {
-	waiting := 0
-	for i := range s.Pods {
-		if s.Pods[i].NodeName == "" {
-			waiting++
-		}
-	}
+	waiting := lists.Count(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
 	n := 400 + 3*len(s.Nodes) + 4*waiting
 	if s.Rules.PackingIterations == 0 {
 		n += 40 * min(waiting, mostSearched)

@@ -77,7 +77,8 @@ func threads() []thread {
 		{"KP#4407: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=500 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
 		{"KP#4192: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=2000 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
 		{"KC#2438: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none\nrequire capacity In spot on-demand", "pods x cpu=4000 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
-		{"KP#2217: no type has vpc.amazonaws.com/pod-eni", []string{"pool p", "pods x cpu=500 mem=512\nresource vpc.amazonaws.com/pod-eni 1"}, ""},
+		{"KP#2217: no type has vpc.amazonaws.com/pod-eni (where a setting has them counted, which Joiner always does)", []string{"pool p",
+			"pods x cpu=500 mem=512\nresource vpc.amazonaws.com/pod-eni 1"}, "change spec.containers[*].resources.requests.vpc.amazonaws.com/pod-eni of Pod default/x-1 from 1 to 0"},
 		{"koti.dev/pod-stuck-pending: a request of many times a node", []string{"pool p", "pods x cpu=64000 mem=512"}, "change spec.containers[*].resources.requests.cpu of Pod default/x-1 from 64 to 4"},
 	}
 }
