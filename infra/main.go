@@ -16,6 +16,7 @@ import (
 )
 
 func main() {
+	log.SetFlags(0) // who reads it types the command
 	var from joiner.Files
 	flag.StringVar(&from.Functions, "functions", "", "folder with <arch>/<function>.zip; without it .local/dist")
 	flag.StringVar(&from.Settings, "settings", "", "JSON file with settings, beside those of cdk.json and -c")

@@ -178,7 +178,7 @@ func TestSettingsFilesAreChecked(t *testing.T) {
 	functions := builtFunctions()
 	t.Cleanup(func() { os.RemoveAll(functions) })
 	for text, want := range map[string]string{
-		`{"mode": "act", "logRetentionDays": 3}`: "setting logRetentionDays: joiner.json says 3; -c or cdk.json says 14: keep one of them\nsetting mode: joiner.json says act",
+		`{"mode": "act", "logRetentionDays": 3}`: "setting logRetentionDays: joiner.json says 3; cdk.json, -c or --cluster says 14: keep one of them\nsetting mode: joiner.json says act",
 		`{"logRetentionDay": 30}`:                "did you mean logRetentionDays?",
 		`{"tracesURL": "https://example.com"}`:   "there is no such setting any more",
 		`["mode"]`:                               `want one JSON object, such as {"clusterName": "prod"}`,

@@ -46,7 +46,7 @@ func (p Props) findProgram(function string) (program, error) {
 		return zippedProgram(zip)
 	}
 	return program{}, fmt.Errorf("find function binary %s: build it first (make package for arm64, make build for x86_64; "+
-		"the context key architecture says for which; infra/release.md has CDK apps of your own): %w",
+		"the context key architecture says for which; release.md has CDK apps of your own): %w",
 		bootstrap, err)
 }
 

@@ -64,7 +64,7 @@ func MergeSettings(context, file map[string]any, name string) (map[string]any, e
 		switch {
 		case key == schemaKey:
 		case twice && fmt.Sprint(before) != fmt.Sprint(file[key]):
-			problems = append(problems, fmt.Errorf("setting %s: %s says %v; -c or cdk.json says %v: keep one of them", key, name, file[key], before))
+			problems = append(problems, fmt.Errorf("setting %s: %s says %v; cdk.json, -c or --cluster says %v: keep one of them", key, name, file[key], before))
 		default:
 			out[key] = file[key]
 		}
@@ -81,7 +81,7 @@ func FromSettings(context map[string]any) ([]Props, error) {
 	if !many {
 		p, err := fromMap(context)
 		if err != nil {
-			return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
+			return nil, fmt.Errorf("check the settings of cdk.json, -c and --settings:\n%w", err)
 		}
 		return planConcurrency([]Props{p}), nil
 	}
@@ -149,7 +149,7 @@ func fromEntries(context map[string]any, entries []any) ([]Props, error) {
 		ids, names, all = append(ids, p.stackID()), append(names, cluster), append(all, p)
 	}
 	if err := errors.Join(problems...); err != nil {
-		return nil, fmt.Errorf("check the context of cdk.json and -c:\n%w", err)
+		return nil, fmt.Errorf("check the settings of cdk.json, -c and --settings:\n%w", err)
 	}
 	// One that is deployed alone is planned like all together, or its concurrency would go up and down.
 	out := slices.DeleteFunc(planConcurrency(all), func(p Props) bool {
@@ -235,7 +235,7 @@ func suggestKey(key string) string {
 	if name, found := settings.Nearest(key); found {
 		return "; did you mean " + name + "?"
 	}
-	return "; infra/settings.md lists the settings"
+	return "; settings.md lists the settings"
 }
 
 // plainText turns a JSON value into the form that a user would write on the command line.

@@ -111,11 +111,11 @@ func TestSeveralClusters(t *testing.T) {
 		t.Errorf("with -c clusterName=green: %d stacks, error %v; want joiner-green alone", len(one), err)
 	}
 	for want, more := range map[string]map[string]any{
-		"find cluster red: the key clusters of cdk.json has only blue, green":                     {"clusterName": "red"},
-		"key clusters: want a list of objects":                                                    {"clusters": "blue"},
-		"clusters[1]: clusterName a is there twice":                                               {"clusters": []any{map[string]any{"clusterName": "a"}, map[string]any{"clusterName": "a"}}},
-		"clusters[0]:\ncontext key stai: there is no such setting; infra/settings.md lists the s": {"clusters": []any{map[string]any{"clusterName": "a", "stai": "1s"}}},
-		"clusters[0]: want an object with the settings of one cluster":                            {"clusters": []any{"blue"}},
+		"find cluster red: the key clusters of cdk.json has only blue, green":               {"clusterName": "red"},
+		"key clusters: want a list of objects":                                              {"clusters": "blue"},
+		"clusters[1]: clusterName a is there twice":                                         {"clusters": []any{map[string]any{"clusterName": "a"}, map[string]any{"clusterName": "a"}}},
+		"clusters[0]:\ncontext key stai: there is no such setting; settings.md lists the s": {"clusters": []any{map[string]any{"clusterName": "a", "stai": "1s"}}},
+		"clusters[0]: want an object with the settings of one cluster":                      {"clusters": []any{"blue"}},
 	} {
 		if _, err := synthAll(t, context(more)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("got error %v, want %q", err, want)
@@ -240,7 +240,7 @@ func TestBadContextIsNamedByKey(t *testing.T) {
 		"@aws-cdk/core:anything": true, "loglevel": "info", "CLUSTER_NAME": "x", "nonsense": 1, "nodeTags": "a=b", "catalogBucket": "mine",
 		"functonMemry": 1, "watchDuration": "50s", "reservedENIs": 2.5, "registrationTimeout": "20m", "maxNodeClaimsPerPass": 7, "batchIdle": []any{"50s"}, "architecture": "arm", "isolatedVPC": "maybe",
 	})
-	want := `check the context of cdk.json and -c:
+	want := `check the settings of cdk.json, -c and --settings:
 context key CLUSTER_NAME: there is no such setting; did you mean clusterName?
 context key batchIdle: it is a list or an object, where a string, a number or a truth value belongs
 context key catalogBucket: the stack sets it itself; remove it
@@ -248,7 +248,7 @@ context key functonMemry: there is no such setting; did you mean functionMemory?
 context key loglevel: there is no such setting; did you mean logLevel?
 context key maxNodeClaimsPerPass: there is no such setting any more: it is a constant now, 100; the rest waits for the next pass
 context key nodeTags: there is no such setting any more: use tags, which are on the node role too
-context key nonsense: there is no such setting; infra/settings.md lists the settings
+context key nonsense: there is no such setting; settings.md lists the settings
 context key registrationTimeout: there is no such setting any more: it is a constant now, 15m, as in Karpenter
 context key watchDuration: only tests change it; remove it
 settings: clusterName (CLUSTER_NAME) is required; allowed: the name of the EKS cluster, 1 to 100 letters, digits, - and _, starting with a letter or a digit

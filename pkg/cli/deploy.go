@@ -110,7 +110,11 @@ func (d deployment) runCDK(ctx context.Context, words ...string) error {
 	c.Dir, c.Stdin = d.folder.path, d.in
 	c.Stdout, c.Stderr = withoutFilter(d.sc.progress), withoutFilter(d.sc.progress) // the CDK draws on terminals
 	if err := c.Run(); err != nil {
-		return fmt.Errorf("%s: %w: what it printed says why", strings.Join(words[:3], " "), err)
+		hint := ""
+		if !d.flags.yes { // the CDK says that it cannot ask, and not how to do without
+			hint = "; where no terminal is to ask at, add --yes"
+		}
+		return fmt.Errorf("%s: %w: what it printed says why%s", strings.Join(words[:3], " "), err, hint)
 	}
 	return nil
 }
@@ -136,7 +140,7 @@ func (d deployment) prepareAccounts(ctx context.Context, stacks []release.Stack)
 	}
 	who, err := sts.NewFromConfig(cfg).GetCallerIdentity(ctx, &sts.GetCallerIdentityInput{})
 	if err != nil {
-		return fmt.Errorf("find out which account the credentials are of: %w", err)
+		return fmt.Errorf("find out which account the credentials are of: %w: nothing was deployed; aws sts get-caller-identity must work first", err)
 	}
 	done := map[string]bool{}
 	for _, s := range stacks {
@@ -200,6 +204,6 @@ func (d deployment) tellVersion(ctx context.Context, cfg aws.Config, s release.S
 			}
 		}
 	}
-	d.sc.writeMessage("stack %s is %s and becomes %s: infra/CHANGELOG.md says what changes", s.Name, made, version.Number)
+	d.sc.writeMessage("stack %s is %s and becomes %s: CHANGELOG.md says what changes", s.Name, made, version.Number)
 	return nil
 }

@@ -3,11 +3,13 @@ package cli
 import (
 	"crypto/sha256"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"net/http"
 	"net/http/httptest"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -18,7 +20,8 @@ import (
 
 // fakeApp writes what the CDK app writes, or refuses settings with the word wrong in them.
 const fakeApp = `#!/bin/sh
-case "$CDK_CONTEXT_JSON $(cat "$4" 2>/dev/null)" in *wrong*) echo "context key wrong: there is no such setting" >&2; exit 1;; esac
+case "$CDK_CONTEXT_JSON $(cat "$4" 2>/dev/null)" in *wrong*) printf '!!!!\n!! Node 20 is end-of-life !!\n' >&2
+  printf 'Runtime process exited abnormally: waitid: no child processesinfra: context key wrong: there is no such setting\n' >&2; exit 1;; esac
 echo "$CDK_CONTEXT_JSON" >context.json
 mkdir -p "$CDK_OUTDIR" && cd "$CDK_OUTDIR"
 cp "$OLDPWD/functions/arm64/provision.zip" asset.h1.zip
@@ -38,6 +41,7 @@ type releaseWorld struct {
 	bootstrapped bool
 	stackVersion string // empty: no stack
 	bucketRegion string
+	shut         bool // the bucket takes objects and shows nothing
 	objects      map[string]string
 	most         int // objects that the bucket takes before it breaks
 }
@@ -96,6 +100,9 @@ func (w *releaseWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		fmt.Fprint(out, `{"Parameter": {"Value": "21"}}`)
 	case bucket != "code":
 		out.WriteHeader(http.StatusNotFound)
+	case w.shut && r.Method == http.MethodHead:
+		out.Header().Set("X-Amz-Bucket-Region", w.bucketRegion)
+		out.WriteHeader(http.StatusForbidden)
 	case !isObject:
 		out.Header().Set("X-Amz-Bucket-Region", w.bucketRegion)
 		if w.bucketRegion != "eu-west-1" {
@@ -163,6 +170,14 @@ func TestDeployBootstrapsOnceAndDeploys(t *testing.T) {
 		!strings.Contains(said, "stack joiner-prod is of version 0.9.0 and becomes ") {
 		t.Errorf("exit %d, ran %q, said %s", code, got, said)
 	}
+
+	npx, err := exec.LookPath("npx")
+	if err := errors.Join(err, os.WriteFile(npx, []byte("#!/bin/sh\nexit 1\n"), 0o755)); err != nil {
+		t.Fatal(err)
+	}
+	if code, _, said = run("deploy", "--folder", w.folder, "--settings", settings); code != 1 || !strings.Contains(said, "where no terminal is to ask at, add --yes") {
+		t.Errorf("the CDK cannot ask: exit %d, %s", code, said)
+	}
 }
 
 // One stack of another account: what cannot be looked at there is said.
@@ -195,7 +210,11 @@ func TestDeployRefuses(t *testing.T) {
 		{"no release", func(w *releaseWorld) error { return os.Remove(filepath.Join(w.folder, "SHA256SUMS")) }, nil, "is no release: unpack"},
 		{"settings of another version", func(w *releaseWorld) error {
 			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"context": {"wrong": 1}}`), 0o600)
-		}, nil, "context key wrong: there is no such setting"},
+		}, nil, "joiner deploy: make the template: context key wrong: there is no such setting\n"},
+		{"Node.js of another age", func(*releaseWorld) error {
+			node, err := exec.LookPath("node")
+			return errors.Join(err, os.WriteFile(node, []byte("#!/bin/sh\necho v18.20.4\n"), 0o755))
+		}, nil, "the program node on the PATH is v18.20.4, too old for the CDK: install Node.js 20 or newer"},
 		{"cdk.json that is none", func(w *releaseWorld) error {
 			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"context": `), 0o600)
 		}, nil, "read settings of "},
@@ -275,6 +294,16 @@ func TestTemplateAndUpload(t *testing.T) {
 	if d := cmp.Diff(want, list); d != "" {
 		t.Errorf("the list (-want +got):\n%s", d)
 	}
+	w.shut, w.objects = true, map[string]string{}
+	if code, _, progress := run(args...); code != 0 || len(w.objects) != 2 {
+		t.Errorf("a bucket that takes objects and shows none: exit %d, %v, %s", code, w.objects, progress)
+	}
+	w.shut, w.objects = false, map[string]string{}
+	args[8] = out + "/joiner-prod.template.json"
+	if code, _, progress := run(args...); code != 1 || len(w.objects) > 0 || !strings.Contains(progress, "make folder of --out") {
+		t.Errorf("a folder that cannot be made: exit %d, %v, %s", code, w.objects, progress)
+	}
+	args[8] = out
 	for bucket, want := range map[string]string{"s3://none": "bucket none is not there", "s3://code/x": "bucket code is in region us-east-1 and the stack in eu-west-1", "code": "write s3://BUCKET/PREFIX"} {
 		w.bucketRegion = "us-east-1"
 		args[6] = bucket

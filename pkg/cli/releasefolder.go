@@ -2,6 +2,7 @@ package cli
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -144,8 +145,8 @@ func (r releaseFolder) contextOf(cluster string) (map[string]any, error) {
 // synthesize runs the CDK app, without the CDK's command line, into a folder, and returns the stacks. What is wrong with
 // the settings is the error, in the app's own words.
 func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f releaseFlags, into string) ([]release.Stack, error) {
-	if _, err := exec.LookPath("node"); err != nil {
-		return nil, &inputError{errors.New("the program node is not on the PATH, and the CDK needs it: install Node.js 20 or newer")}
+	if err := checkNode(ctx); err != nil {
+		return nil, err
 	}
 	values, err := r.contextOf(f.cluster)
 	if err != nil {
@@ -166,12 +167,11 @@ func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f rele
 	var said bytes.Buffer
 	app.Stdout, app.Stderr = &said, &said
 	if err := sc.withProgress("make the template", app.Run); err != nil {
-		return nil, &inputError{fmt.Errorf("make the template: %w: %s", err, bytes.TrimSpace(said.Bytes()))}
+		words := strings.Join(ownWords(said.String()), "\n")
+		return nil, &inputError{fmt.Errorf("make the template: %s", cmp.Or(words, err.Error()))}
 	}
-	for line := range strings.Lines(said.String()) { // such as what endpoints cost
-		if line = strings.TrimSpace(line); line != "" && !strings.HasPrefix(line, "Runtime process exited abnormally") { // which is jsii's mistake
-			sc.writeMessage("%s", line)
-		}
+	for _, line := range ownWords(said.String()) { // such as what endpoints cost
+		sc.writeMessage("%s", line)
 	}
 	manifest, err := os.ReadFile(filepath.Join(into, "manifest.json"))
 	if err != nil {
@@ -182,6 +182,33 @@ func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f rele
 		err = errors.New("read what the CDK app wrote: it has no stack")
 	}
 	return stacks, err
+}
+
+// checkNode refuses a machine without the Node.js that the CDK needs.
+func checkNode(ctx context.Context) error {
+	said, err := exec.CommandContext(ctx, "node", "--version").Output()
+	if errors.Is(err, exec.ErrNotFound) {
+		return &inputError{errors.New("the program node is not on the PATH, and the CDK needs it: install Node.js 20 or newer")}
+	}
+	const oldest = 20
+	var major int
+	if _, err := fmt.Sscanf(string(said), "v%d.", &major); err == nil && major < oldest {
+		return &inputError{fmt.Errorf("the program node on the PATH is %s, too old for the CDK: install Node.js 20 or newer", bytes.TrimSpace(said))}
+	}
+	return nil
+}
+
+// ownWords are the lines that the CDK app wrote itself. The frame of exclamation marks is an advertisement of jsii for
+// newer Node.js, and its word about an abnormal exit is a mistake that ends in no newline.
+func ownWords(said string) []string {
+	var out []string
+	for line := range strings.Lines(said) {
+		line = strings.TrimPrefix(strings.TrimSpace(line), "Runtime process exited abnormally: waitid: no child processes")
+		if line = strings.TrimPrefix(line, "infra: "); line != "" && !strings.HasPrefix(line, "!!") {
+			out = append(out, line)
+		}
+	}
+	return out
 }
 
 // absoluteFile is the path of a file from everywhere; empty for none.

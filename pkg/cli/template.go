@@ -95,6 +95,9 @@ func (f templateFlags) runTemplate(ctx context.Context, sc terminalOutput) error
 	if err != nil {
 		return err
 	}
+	if err := os.MkdirAll(f.out, 0o755); err != nil {
+		return fmt.Errorf("make folder of --out: %w", err)
+	}
 	if f.upload {
 		if err := uploadRelease(ctx, sc, folder, text, list); err != nil {
 			return err
@@ -144,9 +147,6 @@ func (r releaseFolder) plainTemplate(written string, s release.Stack, at release
 
 // writeFiles writes the two files, and prints their names.
 func (f templateFlags) writeFiles(sc terminalOutput, template []byte, list assetList) error {
-	if err := os.MkdirAll(f.out, 0o755); err != nil {
-		return fmt.Errorf("make folder: %w", err)
-	}
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
 		return err
@@ -216,7 +216,7 @@ func (b s3Bucket) checkRegion(ctx context.Context, want string) error {
 			b.name, region, want)}
 	case status == http.StatusNotFound:
 		return &inputError{fmt.Errorf("bucket %s is not there: make it in region %s first", b.name, want)}
-	case err != nil:
+	case err != nil && (status != http.StatusForbidden || region == ""): // who may put objects need not see the bucket
 		return fmt.Errorf("look at bucket %s: %w", b.name, err)
 	}
 	return nil
