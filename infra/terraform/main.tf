@@ -33,12 +33,15 @@ data "aws_s3_bucket" "assets" {
   bucket = local.list.bucket
 }
 
+# Without create_before_destroy Terraform deletes the zips of the release before, and then updates the stack: an update
+# that fails could not roll back to them.
 resource "aws_s3_object" "function" {
   for_each    = { for f in local.list.files : f.key => f }
   bucket      = local.list.bucket
   key         = each.value.key
   source      = "${var.release}/${each.value.path}"
   source_hash = each.value.sha256
+  lifecycle { create_before_destroy = true }
 }
 
 # Its key has its checksum: a changed template has another address, by which Terraform sees the change.
@@ -47,6 +50,7 @@ resource "aws_s3_object" "template" {
   key         = local.list.templateKey
   source      = local.template
   source_hash = filesha256(local.template)
+  lifecycle { create_before_destroy = true }
 }
 
 resource "aws_cloudformation_stack" "joiner" {

@@ -158,6 +158,12 @@ func TestTheModuleUploadsAndMakesTheStack(t *testing.T) {
 	if got := w.value(stack, "capabilities").AsValueSlice(); len(got) != 1 || got[0].AsString() != "CAPABILITY_NAMED_IAM" {
 		t.Errorf("capabilities %v", got)
 	}
+	// What the stack may roll back to is deleted after its update.
+	for _, name := range []string{"function", "template"} {
+		if kept := eachBlock(resources[name].Body, "lifecycle")[""]; kept == nil || !w.value(kept.Body, "create_before_destroy").True() {
+			t.Errorf("the %s of the release before is deleted before the stack is updated", name)
+		}
+	}
 	// The zips are there before the stack.
 	if waits := stack.Attributes["depends_on"].Expr.Variables(); len(waits) != 1 || waits[0].RootName() != "aws_s3_object" {
 		t.Errorf("the stack waits for %d things, want the zips", len(waits))
