@@ -42,7 +42,8 @@ func folderName(to platform) string {
 func (s source) sharedFiles(functions string) ([]archive.File, error) {
 	out := []archive.File{{Name: cdkFile, Mode: 0o644, Content: []byte(cdkSettings)}}
 	for name, from := range map[string]string{schemaFile: "infra/" + schemaFile, "terraform/main.tf": "infra/terraform/main.tf",
-		"nodepool.yaml": "infra/local/demo/manifests/nodepool-v1.yaml", "release.md": "infra/release.md"} {
+		"nodepool.yaml": "infra/local/demo/manifests/nodepool-v1.yaml", "release.md": "infra/release.md",
+		"settings.md": "infra/settings.md", "CHANGELOG.md": "infra/CHANGELOG.md"} {
 		text, err := os.ReadFile(filepath.Join(s.folder, filepath.FromSlash(from)))
 		if err != nil {
 			return nil, fmt.Errorf("read what goes with the functions: %w", err)

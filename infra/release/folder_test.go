@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"slices"
 	"strings"
@@ -166,6 +167,24 @@ func TestTheFolderMakesTheTemplateOfACheckout(t *testing.T) {
 		got, want := templates(t, folder, cdk.App, context), templates(t, checkout, "./"+appProgram, context)
 		if len(want) == 0 || !maps.Equal(got, want) {
 			t.Errorf("%s: %d templates, those of a checkout differ (-checkout +release):\n%s", name, len(got), cmp.Diff(want, got))
+		}
+	}
+}
+
+// What the page of a folder leads to, and what the programs name, is in the folder.
+func TestThePageLeadsToFilesOfTheFolder(t *testing.T) {
+	files, err := repository(t).sharedFiles(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	has := map[string]string{}
+	for _, f := range files {
+		has[f.Name] = string(f.Content)
+	}
+	links := regexp.MustCompile(`\]\(([^)#]+)`).FindAllStringSubmatch(has["release.md"], -1)
+	for _, link := range append(links, []string{"", "settings.md"}, []string{"", "CHANGELOG.md"}) {
+		if has[link[1]] == "" {
+			t.Errorf("%s is not in the folder", link[1])
 		}
 	}
 }
