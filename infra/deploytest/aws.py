@@ -23,7 +23,7 @@ import moto.server  # noqa: E402
 from moto.awslambda.models import LambdaVersion, lambda_backends  # noqa: E402
 from moto.cloudformation import custom_model, parsing, responses  # noqa: E402
 from moto.cloudformation.exceptions import ValidationError  # noqa: E402
-from moto.cloudformation.models import ChangeSet  # noqa: E402
+from moto.cloudformation.models import ChangeSet, CloudFormationBackend  # noqa: E402
 from moto.core.common_models import CloudFormationModel  # noqa: E402
 from moto.eks import models as eks_models  # noqa: E402
 from moto.iam.models import InstanceProfile  # noqa: E402
@@ -464,6 +464,15 @@ def apply_change_set(self):
     return resources.create(self.template_dict)
 
 
+made = CloudFormationBackend.create_stack
+
+
+def create_stack(self, name, *args, **kwargs):
+    return made(self, name.replace("StackSet:", "StackSet-"), *args, **kwargs)
+
+
+# No stack may have a colon in its name, and moto gives one to those of stack sets.
+CloudFormationBackend.create_stack = create_stack
 # moto makes what a change set for a new stack has in the order of the template, CloudFormation what others depend on first.
 ChangeSet.apply = apply_change_set
 summarized = responses.get_template_summary_response_from_template

@@ -241,6 +241,7 @@ def template_road():
     check("the update arrived", retention(), {60})
     user("npx", "aws-cdk@2", "destroy", "--force", *app())
     check("the stack is gone", STACK in stack_names(), False)
+    stack_set(stack["TemplateURL"], json.loads(text)["Resources"])
 
     pipeline("aws", "cloudformation", "deploy", "--template-file", f"{STACK}.template.json", "--s3-bucket", BUCKET, "--stack-name", STACK, "--capabilities", "CAPABILITY_NAMED_IAM")
     check("the template alone makes the stack", client("cloudformation").describe_stacks(StackName=STACK)["Stacks"][0]["StackStatus"], "CREATE_COMPLETE")
@@ -254,6 +255,19 @@ def template_road():
     check("the stack is gone again", STACK in stack_names(), False)
     check("no function is left", client("lambda").list_functions()["Functions"], [])
     return listed
+
+
+def stack_set(url, resources):
+    """A stack set makes the same resources, in a stack that CloudFormation names, and deletes them. moto updates none."""
+    where = ("--stack-set-name", "joiner", "--accounts", play.ACCOUNT, "--regions", play.REGION)
+    pipeline("aws", "cloudformation", "create-stack-set", "--stack-set-name", "joiner", "--template-url", url, "--capabilities", "CAPABILITY_NAMED_IAM")
+    pipeline("aws", "cloudformation", "create-stack-instances", *where)
+    (name,) = set(stack_names()) - {"CDKToolkit"}
+    made = client("cloudformation").describe_stack_resources(StackName=name)["StackResources"]
+    check("a stack set makes every resource", (name, sorted(r["LogicalResourceId"] for r in made)), ("StackSet-joiner", sorted(resources)))
+    pipeline("aws", "cloudformation", "delete-stack-instances", *where, "--no-retain-stacks")
+    pipeline("aws", "cloudformation", "delete-stack-set", "--stack-set-name", "joiner")
+    check("and deletes them", (set(stack_names()), client("lambda").list_functions()["Functions"]), ({"CDKToolkit"}, []))
 
 
 def another_version(listed):
