@@ -21,7 +21,8 @@ import (
 // fakeApp writes what the CDK app writes, or refuses settings with the word wrong in them.
 const fakeApp = `#!/bin/sh
 case "$CDK_CONTEXT_JSON $(cat "$4" 2>/dev/null)" in *wrong*) printf '!!!!\n!! Node 20 is end-of-life !!\n' >&2
-  printf 'Runtime process exited abnormally: waitid: no child processesinfra: context key wrong: there is no such setting\n' >&2; exit 1;; esac
+  printf 'Runtime process exited abnormally: waitid: no child processesinfra: context key wrong: there is no such setting\n' >&2; exit 1;;
+*full*) printf "panic: Error: ENOSPC: no space left on device, open 'cdk.out/x'\n\ngoroutine 1 [running]:\nmain.main()\n" >&2; exit 2;; esac
 echo "$CDK_CONTEXT_JSON" >context.json
 mkdir -p "$CDK_OUTDIR" && cd "$CDK_OUTDIR"
 cp "$OLDPWD/functions/arm64/provision.zip" asset.h1.zip
@@ -215,6 +216,9 @@ func TestDeployRefuses(t *testing.T) {
 			node, err := exec.LookPath("node")
 			return errors.Join(err, os.WriteFile(node, []byte("#!/bin/sh\necho v18.20.4\n"), 0o755))
 		}, nil, "the program node on the PATH is v18.20.4, too old for the CDK: install Node.js 20 or newer"},
+		{"a folder that cannot be written", func(w *releaseWorld) error {
+			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"context": {"full": 1}}`), 0o600)
+		}, nil, "make the template: ENOSPC: no space left on device, open 'cdk.out/x'\nSee"},
 		{"cdk.json that is none", func(w *releaseWorld) error {
 			return os.WriteFile(filepath.Join(w.folder, "cdk.json"), []byte(`{"context": `), 0o600)
 		}, nil, "read settings of "},

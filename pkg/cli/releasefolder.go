@@ -14,6 +14,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 
@@ -199,11 +200,16 @@ func checkNode(ctx context.Context) error {
 }
 
 // ownWords are the lines that the CDK app wrote itself. The frame of exclamation marks is an advertisement of jsii for
-// newer Node.js, and its word about an abnormal exit is a mistake that ends in no newline.
+// newer Node.js, and its word about an abnormal exit is a mistake that ends in no newline. Of a file that cannot be
+// written only that is kept: what follows is where in the CDK.
 func ownWords(said string) []string {
+	fileError := regexp.MustCompile(`^panic: Error: (E[A-Z]+: .+)`)
 	var out []string
 	for line := range strings.Lines(said) {
 		line = strings.TrimPrefix(strings.TrimSpace(line), "Runtime process exited abnormally: waitid: no child processes")
+		if file := fileError.FindStringSubmatch(line); file != nil {
+			return append(out, file[1])
+		}
 		if line = strings.TrimPrefix(line, "infra: "); line != "" && !strings.HasPrefix(line, "!!") {
 			out = append(out, line)
 		}
