@@ -162,6 +162,9 @@ func (c templateCase) types() []instancetypes.Type {
 			Requirements: requirements.NewSet(requirements.Of(instancetypes.LabelType, k.name), requirements.Of(corev1.LabelArchStable, k.arch)),
 			Offerings:    []instancetypes.Offering{{Offer: instancetypes.Offer{CapacityType: c.capacityType, Type: k.name, Zone: "a"}, Price: float64(i + 1), Available: true, Reservation: c.reservation}}}
 		t.Allocatable = t.Capacity
+		for card := range k.efa {
+			t.EFADevices = append(t.EFADevices, instancetypes.NetworkDevice{Card: int32(card), Device: int32(min(card, 1)), EFA: true})
+		}
 		out = append(out, t)
 	}
 	return out
@@ -308,6 +311,9 @@ func plainTemplate(t *testing.T, family string, data *types.RequestLaunchTemplat
 	for i := range d.NetworkInterfaces {
 		if n := &d.NetworkInterfaces[i]; aws.ToInt32(n.NetworkCardIndex) == 0 {
 			n.NetworkCardIndex = nil
+		}
+		if n := &d.NetworkInterfaces[i]; n.Ipv6AddressCount != nil {
+			n.Ipv6PrefixCount = nil // EC2 takes one of the two: Karpenter sends both, Joiner the address
 		}
 	}
 	if d.EnclaveOptions != nil && !*d.EnclaveOptions.Enabled {

@@ -79,7 +79,6 @@ type NetworkInterface struct {
 	SecurityGroupIDs   []string
 	AssociatePublicIP  *bool // nil lets the subnet decide
 	IPv4PrefixCount    int32 // 0 leaves it unset
-	IPv6PrefixCount    int32 // 0 leaves it unset
 	IPv6AddressCount   int32 // 0 leaves it unset
 	PrimaryIPv6        bool
 	ConnectionTracking *ConnectionTracking

@@ -168,7 +168,6 @@ func networkInterface(n launch.NetworkInterface) types.LaunchTemplateInstanceNet
 		NetworkCardIndex: aws.Int32(n.CardIndex), DeviceIndex: aws.Int32(n.DeviceIndex), InterfaceType: nonZero(n.Type),
 		Groups:                   n.SecurityGroupIDs,
 		AssociatePublicIpAddress: n.AssociatePublicIP, Ipv4PrefixCount: nonZero(n.IPv4PrefixCount),
-		Ipv6PrefixCount:  nonZero(n.IPv6PrefixCount),
 		Ipv6AddressCount: nonZero(n.IPv6AddressCount)}
 	if n.PrimaryIPv6 {
 		out.PrimaryIpv6 = aws.Bool(true)

@@ -28,8 +28,7 @@ func TestATemplateHoldsAllThatTheOrderSays(t *testing.T) {
 	w.NetworkInterfaces[0].AssociatePublicIP, w.NetworkInterfaces[0].IPv4PrefixCount = &yes, 2
 	w.NetworkInterfaces[0].ConnectionTracking = &launch.ConnectionTracking{TCPEstablishedSec: 100, UDPSec: 40}
 	w.NetworkInterfaces = append(w.NetworkInterfaces, launch.NetworkInterface{CardIndex: 1, DeviceIndex: 1, Type: "efa-only", SecurityGroupIDs: []string{r.group}},
-		launch.NetworkInterface{CardIndex: 2, DeviceIndex: 1, PrimaryIPv6: true, IPv6AddressCount: 1},
-		launch.NetworkInterface{CardIndex: 3, DeviceIndex: 1, IPv6PrefixCount: 3})
+		launch.NetworkInterface{CardIndex: 2, DeviceIndex: 1, PrimaryIPv6: true, IPv6AddressCount: 1})
 	r.launch(t, o, token)
 
 	out, err := r.ec2.DescribeLaunchTemplateVersions(t.Context(), &ec2.DescribeLaunchTemplateVersionsInput{LaunchTemplateName: aws.String("joiner/demo/1"), Versions: []string{"$Latest"}})
@@ -57,7 +56,6 @@ func TestATemplateHoldsAllThatTheOrderSays(t *testing.T) {
 				ConnectionTrackingSpecification: &types.ConnectionTrackingSpecification{TcpEstablishedTimeout: i32(100), UdpTimeout: i32(40)}},
 			{NetworkCardIndex: i32(1), DeviceIndex: i32(1), InterfaceType: aws.String("efa-only"), Groups: []string{r.group}},
 			{NetworkCardIndex: i32(2), DeviceIndex: i32(1), PrimaryIpv6: &yes, Ipv6AddressCount: i32(1)},
-			{NetworkCardIndex: i32(3), DeviceIndex: i32(1), Ipv6PrefixCount: i32(3)},
 		},
 		TagSpecifications: []types.LaunchTemplateTagSpecification{{ResourceType: "network-interface", Tags: tags}, {ResourceType: "spot-instances-request", Tags: tags}},
 	}
