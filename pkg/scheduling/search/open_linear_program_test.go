@@ -39,7 +39,7 @@ func TestFleetsOfFewTypes(t *testing.T) {
 		with, without, bound = with+p.TotalPrice(), without+price, bound+p.LowerBoundUSD
 	}
 	t.Logf("%d of %d plans are cheaper; they cost %.3f of the bound, one node after the other %.3f", cheaper, worlds, with/bound, without/bound)
-	if cheaper < worlds/2 || with > 1.02*bound || without < 1.03*bound {
+	if cheaper < worlds/2 || with > 1.025*bound || without < 1.02*with {
 		t.Errorf("%d of %d plans are cheaper; they cost %.3f of the bound, one node after the other %.3f", cheaper, worlds, with/bound, without/bound)
 	}
 }
