@@ -62,7 +62,8 @@ func (p pods) families(s cluster.Snapshot) []family {
 func (p pods) selectorFamilies() (out []family) {
 	for _, key := range slices.Sorted(maps.Keys(p.NodeSelector)) {
 		to := func(v ...string) Edit {
-			return p.edit(pathOf(atSelector, key), shown(p.NodeSelector, key), strings.Join(v, ""), func(p *cluster.Pod) {
+			was, is := shown(p.NodeSelector, key), strings.Join(v, "")
+			return p.edit(pathOf(atSelector, key), was, is, func(p *cluster.Pod) {
 				p.NodeSelector = withKey(p.NodeSelector, key, v...)
 				why := slices.IndexFunc(p.Unmodelled, func(why string) bool { return strings.Contains(why, key) })
 				if len(v) == 0 && why >= 0 { // the selector that nobody can meet is gone

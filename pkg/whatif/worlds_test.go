@@ -17,7 +17,7 @@ import (
 )
 
 var (
-	worldPods  = shortrun.NewCount("whatif-pods", 300, 5, "random pods without a node that are asked about")
+	worldPods  = shortrun.NewCount("whatif-pods", 60, 5, "random pods without a node that are asked about")
 	firstWorld = flag.Uint64("first-world", 0, "seed of the first random world")
 )
 
