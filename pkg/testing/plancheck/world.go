@@ -239,7 +239,8 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 				continue
 			}
 			for _, l := range labelled(pool, typ, o, labels) {
-				if !slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
+				if !contradicts(pool, labels, l) &&
+					!slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
 					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable),
 						limits: t.attachedByNew(typ, t.sold[pool.Name]), capacity: amountsOf(typ.Capacity),
 						price: o.Price, offer: o})
@@ -248,6 +249,17 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 		}
 	}
 	return out
+}
+
+// contradicts reports whether what the type decides is not as the NodePool labels its nodes, where they have no own
+// label for it.
+func contradicts(pool cluster.Pool, own, labels map[string]string) bool {
+	for k, v := range pool.Labels {
+		if _, other := own[k]; !other && decidedByType(k) && labels[k] != v {
+			return true
+		}
+	}
+	return false
 }
 
 // labelled are the labels that a node of the offering may have: one for each value of those that the type leaves open.
