@@ -8,13 +8,19 @@ import (
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
 	quantity "k8s.io/apimachinery/pkg/api/resource"
+	utilfeature "k8s.io/apiserver/pkg/util/feature"
+	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
 	apiserver "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/features"
 
 	"joiner.sh/pkg/model/admission"
 )
 
 // Pods are by our rules what they are by the API server's own: requests of every container and of the pod, and ports.
 func TestDefaultsAreThoseOfTheAPIServer(t *testing.T) {
+	defaultAsBefore(t)
 	changed := 0
 	for seed := range uint64(5000) {
 		spec := randomSpec(rand.New(rand.NewPCG(seed, 1)))
@@ -31,6 +37,67 @@ func TestDefaultsAreThoseOfTheAPIServer(t *testing.T) {
 	}
 	if changed < 2500 {
 		t.Errorf("only %d of 5000 pods have something to be given", changed)
+	}
+}
+
+// defaultAsBefore has the API server of the test give pods as a whole what it gave them before 1.37.
+func defaultAsBefore(t *testing.T) {
+	t.Helper()
+	set := func(on bool) {
+		gate := fmt.Sprintf("%s=%t", features.PodLevelResourcesFixDefaulting, on)
+		if err := utilfeature.DefaultMutableFeatureGate.Set(gate); err != nil {
+			t.Fatal(err)
+		}
+	}
+	set(false)
+	t.Cleanup(func() { set(true) })
+}
+
+// Since 1.37 the API server gives pods as a whole more, after admission: what a scheduler counts stays what it is by ours.
+func TestRequestsAreThoseAfterAdmission(t *testing.T) {
+	whole := 0
+	for seed := range uint64(5000) {
+		spec := randomSpec(rand.New(rand.NewPCG(seed, 1)))
+		roundUp(spec) // it adds up what is rounded, as 1.36 does not
+		theirs, ours := &corev1.Pod{Spec: *spec.DeepCopy()}, &corev1.Pod{Spec: *spec.DeepCopy()}
+		apiserver.SetObjectDefaults_Pod(theirs)
+		kept := &core.Pod{}
+		if err := apiserver.Convert_v1_PodSpec_To_core_PodSpec(&theirs.Spec, &kept.Spec, nil); err != nil {
+			t.Fatal(err)
+		}
+		pod.DefaultPodLevelResources(kept)
+		if err := apiserver.Convert_core_PodSpec_To_v1_PodSpec(&kept.Spec, &theirs.Spec, nil); err != nil {
+			t.Fatal(err)
+		}
+		admission.SetDefaults(&ours.Spec)
+		if cmp.Diff(countedFields(theirs.Spec), countedFields(ours.Spec)) != "" {
+			whole++
+		}
+		text := func(p *corev1.Pod) map[string]string {
+			out := map[string]string{}
+			for name, q := range resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{}) {
+				out[string(name)] = q.String()
+			}
+			return out
+		}
+		if diff := cmp.Diff(text(theirs), text(ours)); diff != "" {
+			t.Fatalf("seed %d (-API server +ours):\n%s", seed, diff)
+		}
+	}
+	if whole == 0 {
+		t.Error("no pod as a whole is given more")
+	}
+}
+
+// roundUp makes all amounts of containers whole thousandths.
+func roundUp(s corev1.PodSpec) {
+	for _, c := range append(s.Containers, s.InitContainers...) {
+		for _, list := range []corev1.ResourceList{c.Resources.Limits, c.Resources.Requests} {
+			for name, q := range list {
+				q.RoundUp(quantity.Milli)
+				list[name] = q
+			}
+		}
 	}
 }
 

@@ -20,6 +20,7 @@ import (
 
 // Amounts that the API server's own validation refuses are refused in files, and no others.
 func TestRefusedResourcesAreThoseOfTheAPIServer(t *testing.T) {
+	defaultAsBefore(t)
 	refused, taken := 0, 0
 	for seed := range uint64(3000) {
 		pod := &corev1.Pod{Spec: refusableSpec(rand.New(rand.NewPCG(seed, 2)))}
