@@ -178,7 +178,7 @@ all-fuzz:
 		set -- $$f; .ci/step "fuzz $$2 of $$1" '35 s' go test -vet=off ./$$1 -run XXX -fuzz "^$$2$$" -fuzztime 30s -fuzzminimizetime 1s; done
 
 .PHONY: all-templates
-all-templates:
+all-templates: $(CONTROLLER_GEN)
 	$(STEP) 'tests of the stack' '4 minutes' $(SHELL) -c "$(COMPILE) go $(FULL_TEST) $(STACK_PACKAGES)"
 
 SIM := go test -vet=off -count=1 -timeout 30m ./pkg/testing/sim
