@@ -180,7 +180,7 @@ func (d *diveSearch) buyWholeNodes(m *masterProblem) bool {
 		}
 	}
 	slices.SortFunc(parts, func(x, y part) int {
-		millionths := func(p part) float64 { return math.Round(p.has * plenty) }
+		millionths := func(p part) float64 { return math.Round(p.has * 1e6) }
 		return cmp.Or(cmp.Compare(millionths(y), millionths(x)), cmp.Compare(x.column, y.column))
 	})
 	for i, x := range parts {
