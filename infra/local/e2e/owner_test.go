@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime/schema"
@@ -79,11 +80,25 @@ func (o *owner) sync() (changed []string) {
 		if err != nil { // a conflict names the field and who wrote it
 			o.t.Fatalf("apply %s %s: %v", obj.GetKind(), obj.GetName(), err)
 		}
-		if before == nil || before.GetResourceVersion() != after.GetResourceVersion() {
+		if diff := cmp.Diff(content(before), content(after)); diff != "" {
+			o.t.Log(diff)
 			changed = append(changed, obj.GetKind()+" "+obj.GetName())
 		}
 	}
 	return changed
+}
+
+// content is what an object says. Once after a controller wrote the status of an object in the second in which it was
+// made, an apply that changes nothing is noted in managedFields with another time.
+func content(obj *unstructured.Unstructured) map[string]any {
+	if obj == nil {
+		return nil
+	}
+	out := obj.DeepCopy()
+	out.SetManagedFields(nil)
+	out.SetResourceVersion("")
+	delete(out.Object, "status")
+	return out.Object
 }
 
 // An owner of the manifests, and of the user's own objects, applies them again every three minutes of a day, and setup
