@@ -29,6 +29,7 @@ type pool struct {
 // fails the call; what is wrong with one override only breaks its pool. The account is locked.
 func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 	var out []pool
+	named := map[[2]string]bool{} // type and zone
 	capacityType := in.capacityType()
 	for _, config := range in.LaunchTemplateConfigs {
 		t, err := c.templates.findTemplate(config.Template.ID, config.Template.Name)
@@ -63,6 +64,11 @@ func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 				p.zone = o.AvailabilityZone
 			}
 			p.choice.Override.AvailabilityZone = p.zone
+			if named[[2]string{p.kind, p.zone}] { // in another subnet too: github-aws-runners/terraform-aws-github-runner#5297
+				return nil, wire.Fail(400, "InvalidFleetConfig",
+					"The fleet configuration contains duplicate instance pools.")
+			}
+			named[[2]string{p.kind, p.zone}] = true
 			out = append(out, p)
 		}
 	}

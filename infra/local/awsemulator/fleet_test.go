@@ -223,6 +223,11 @@ func TestWhatIsWrongWithTheRequestFailsTheCall(t *testing.T) {
 	}
 	_, err = r.ec2.CreateFleet(t.Context(), in)
 	wantCode(t, err, "InvalidFleetConfig")
+	in = r.fleet(t, "spot", "m5.large")
+	overrides := &in.LaunchTemplateConfigs[0].Overrides
+	*overrides = append(*overrides, (*overrides)[0]) // a type in a zone twice
+	_, err = r.ec2.CreateFleet(t.Context(), in)
+	wantCode(t, err, "InvalidFleetConfig")
 	if n := len(r.DescribedInstances()); n != 0 {
 		t.Errorf("%d instances, want none", n)
 	}

@@ -12,6 +12,8 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 )
@@ -23,7 +25,7 @@ func (f *Fleet) DryRun(ctx context.Context, o launch.Order) error {
 	if err := f.ensureTemplates(ctx, o); err != nil {
 		return dryRunAnswer("CreateLaunchTemplate", err)
 	}
-	in := fleetInput(o, "")
+	in := fleetInput(onePerPool(o), "")
 	in.ClientToken, in.DryRun = nil, aws.Bool(true)
 	_, err := f.EC2.CreateFleet(ctx, in)
 	if awserrors.CodeOf(err) == templateNameNotFound { // a sweep was quicker than we
@@ -34,6 +36,21 @@ func (f *Fleet) DryRun(ctx context.Context, o launch.Order) error {
 		return err
 	}
 	return f.rehearseRun(ctx, o)
+}
+
+// onePerPool is the order with one subnet for each type in each zone, the first. EC2 refuses a fleet with two, as
+// InvalidFleetConfig: "The fleet configuration contains duplicate instance pools".
+func onePerPool(o launch.Order) launch.Order {
+	seen := map[instancetypes.Offer]bool{}
+	o.Templates = lists.Of(o.Templates, func(t launch.Template) launch.Template {
+		t.Overrides = lists.Where(t.Overrides, func(v launch.Override) bool {
+			again := seen[v.Offer]
+			seen[v.Offer] = true
+			return !again
+		})
+		return t
+	})
+	return o
 }
 
 // rehearseRun asks for one subnet after the other, until one would do. The first answer tells.

@@ -57,6 +57,9 @@ func (s *stage) Do(r *http.Request) (*http.Response, error) {
 			s.t.Errorf("%s is no dry run", what)
 		}
 		status, text = http.StatusPreconditionFailed, "DryRunOperation"
+		if namesAPoolTwice(form) {
+			status, text = http.StatusBadRequest, "InvalidFleetConfig"
+		}
 		if a, ok := s.answers[what]; ok {
 			if _, err := fmt.Sscanf(a, "%d %s", &status, &text); err != nil {
 				s.t.Error(err)
@@ -65,6 +68,47 @@ func (s *stage) Do(r *http.Request) (*http.Response, error) {
 		text = "<Response><Errors><Error><Code>" + text + "</Code><Message>m</Message></Error></Errors></Response>"
 	}
 	return &http.Response{StatusCode: status, Header: http.Header{}, Body: io.NopCloser(strings.NewReader(text)), Request: r}, nil
+}
+
+// namesAPoolTwice reports whether a fleet has a type in a zone twice, in whichever subnets. EC2 refuses such a request:
+// "The fleet configuration contains duplicate instance pools".
+func namesAPoolTwice(form url.Values) bool {
+	seen := map[string]bool{}
+	for key := range form {
+		if override, is := strings.CutSuffix(key, ".AvailabilityZone"); is && strings.Contains(key, ".Overrides.") {
+			pool := form.Get(override+".InstanceType") + " " + form.Get(key)
+			if seen[pool] {
+				return true
+			}
+			seen[pool] = true
+		}
+	}
+	return false
+}
+
+// A class with two subnets in a zone is rehearsed as any other: the fleet names one of them, and each is asked about
+// afterwards.
+func TestARehearsalWithTwoSubnetsInAZone(t *testing.T) {
+	for answer, want := range map[string]string{"": "CreateFleet, RunInstances subnet-a", "400 InvalidParameterValue": "CreateFleet, RunInstances subnet-a, RunInstances subnet-a2"} {
+		s := &stage{t: t, answers: map[string]string{}}
+		if answer != "" {
+			s.answers["RunInstances subnet-a"] = answer
+		}
+		f := &Fleet{Cluster: "demo", EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: s, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})}
+		o := order()
+		second := o.Templates[0].Overrides[0]
+		second.SubnetID = "subnet-a2"
+		o.Templates[0].Overrides = append(o.Templates[0].Overrides, second)
+		if err := f.DryRun(t.Context(), o); err != nil {
+			t.Errorf("subnet-a answered %q: %v", answer, err)
+		}
+		if heard := strings.Join(s.heard, ", "); heard != want {
+			t.Errorf("subnet-a answered %q: asked %s, want %s", answer, heard, want)
+		}
+		if len(o.Templates[0].Overrides) != 2 {
+			t.Errorf("the order was changed: %v", o.Templates[0].Overrides)
+		}
+	}
 }
 
 // A rehearsal changes nothing in EC2. A no is a refusal, unless EC2 was busy or failed: then nobody knows. Of several
