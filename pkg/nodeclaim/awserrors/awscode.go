@@ -95,6 +95,12 @@ func IsDenied(code string) bool {
 	return false
 }
 
+// IsUnreadable reports whether the code says that what is stored in S3 may not be read, by a policy or because the key
+// that encrypts it may not be used any more. Asking again does not help.
+func IsUnreadable(code string) bool {
+	return IsDenied(code) || strings.HasPrefix(code, "KMS.") && !strings.Contains(code, "Throttl")
+}
+
 // RefusalReason says in one word and one text why EC2 does not end or stop an instance, and what to do about it.
 func RefusalReason(instance, code, message string) (reason, text string) {
 	costs := "instance " + instance + " runs on and costs money until it is ended: "

@@ -67,3 +67,13 @@ func TestReasonsOfFailedLaunches(t *testing.T) {
 		}
 	}
 }
+
+// What S3 answers about an object that stays unreadable, and what passes.
+func TestWhatIsUnreadable(t *testing.T) {
+	for code, want := range map[string]bool{"AccessDenied": true, "KMS.DisabledException": true, "KMS.NotFoundException": true, "KMS.KMSInvalidStateException": true,
+		"KMS.ThrottlingException": false, "SlowDown": false, "InternalError": false, "NoSuchKey": false, "": false} {
+		if got := awserrors.IsUnreadable(code); got != want {
+			t.Errorf("%q: %t", code, got)
+		}
+	}
+}

@@ -13,6 +13,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/pricing"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 // How long instance types and on-demand prices are used before they are read again. Spot prices are read at every
@@ -43,18 +44,22 @@ func NewMarket(cfg aws.Config, s *CatalogStore, isolated bool, now func() time.T
 }
 
 // Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next
-// refresh (the price list an hour later), and does not stop the others. It may be repeated.
+// refresh (the price list an hour later), and does not stop the others. A stored catalog that nobody may read is
+// replaced. It may be repeated.
 func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) {
 	static, err := m.store.BuiltInCatalog()
 	if err != nil {
 		return "", err
 	}
-	c, err := m.store.ReadStored(ctx)
-	if err != nil {
-		return "", fmt.Errorf("refresh catalog: %w", err)
-	}
 	var done []string
 	var errs []error
+	c, err := m.store.ReadStored(ctx)
+	switch {
+	case err != nil && awserrors.IsUnreadable(awserrors.CodeOf(err)): // such as after kmsKey became another
+		errs = append(errs, fmt.Errorf("the stored catalog cannot be read, so that all of it is read anew: %w", err))
+	case err != nil:
+		return "", fmt.Errorf("refresh catalog: %w", err)
+	}
 	foreign := m.store.isForeign()
 	if foreign {
 		errs = append(errs, errors.New("somebody else wrote the stored catalog: all of it is read anew; who may write to the bucket?"))

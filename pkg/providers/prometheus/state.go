@@ -47,7 +47,7 @@ func (o *StateStore[S]) ReadState(ctx context.Context) (st S, same bool, err err
 	if r, ok := errors.AsType[*awshttp.ResponseError](err); ok && r.HTTPStatusCode() == http.StatusNotModified {
 		return st, true, nil
 	}
-	if awserrors.CodeOf(err) == "NoSuchKey" {
+	if code := awserrors.CodeOf(err); code == "NoSuchKey" || awserrors.IsUnreadable(code) { // to be replaced
 		o.etag = ""
 		return st, false, nil
 	}

@@ -12,6 +12,7 @@ import (
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/s3/types"
+	"github.com/aws/smithy-go"
 	smithyhttp "github.com/aws/smithy-go/transport/http"
 
 	"joiner.sh/pkg/providers/prometheus"
@@ -75,5 +76,38 @@ func TestStateThatCannotBeEncoded(t *testing.T) {
 	s := &prometheus.StateStore[float64]{S3: b, Bucket: "b"}
 	if err := s.WriteState(t.Context(), math.NaN()); err == nil || b.version != 0 {
 		t.Errorf("error %v, %d versions", err, b.version)
+	}
+}
+
+// lockedBucket has an object that may not be read any more, such as one encrypted by a key of before.
+type lockedBucket struct {
+	bucket
+	code string
+}
+
+func (b *lockedBucket) GetObject(ctx context.Context, in *s3.GetObjectInput, o ...func(*s3.Options)) (*s3.GetObjectOutput, error) {
+	if b.version == 0 {
+		return nil, &smithy.GenericAPIError{Code: b.code, Message: "no"}
+	}
+	return b.bucket.GetObject(ctx, in, o...)
+}
+
+// A state that nobody may read any more is begun anew: else no metric would ever be sent again. One that S3 cannot hand
+// out just now is waited for.
+func TestAStateThatNobodyMayRead(t *testing.T) {
+	for code, lost := range map[string]bool{"AccessDenied": true, "KMS.DisabledException": true, "InternalError": false, "SlowDown": false} {
+		b := &lockedBucket{code: code}
+		s := &prometheus.StateStore[map[string]int]{S3: b, Bucket: "b"}
+		st, same, err := s.ReadState(t.Context())
+		if st != nil || same || (err == nil) != lost {
+			t.Errorf("%s: %v, same %t, error %v", code, st, same, err)
+		}
+		if err := s.WriteState(t.Context(), map[string]int{"n": 1}); err != nil {
+			t.Fatal(err)
+		}
+		s = &prometheus.StateStore[map[string]int]{S3: b, Bucket: "b"}
+		if st, _, err := s.ReadState(t.Context()); err != nil || st["n"] != 1 {
+			t.Errorf("%s: written and read again: %v, error %v", code, st, err)
+		}
 	}
 }
