@@ -19,7 +19,19 @@ func (s *joiner) applyCompanyRules() {
 			jsii.String("Boundary"), &set.PermissionsBoundary))
 	}
 	for _, t := range set.Tags {
-		awscdk.Tags_Of(s.Stack).Add(&t.Key, &t.Value, nil)
+		awscdk.Tags_Of(s.Stack).Add(&t.Key, &t.Value,
+			&awscdk.TagProps{ExcludeResourceTypes: jsii.Strings("AWS::Lambda::EventSourceMapping")}) // see tagMapping
+	}
+}
+
+// tagMapping gives an event source mapping the tags of everything, where such have tags.
+func (s *joiner) tagMapping(mapping awscdk.CfnResource) {
+	var tags []any
+	for _, t := range s.props.Stack.Tags {
+		tags = append(tags, map[string]any{"Key": t.Key, "Value": t.Value})
+	}
+	if len(tags) > 0 {
+		setWhere(mappingTags, mapping, "Tags", tags)
 	}
 }
 

@@ -178,9 +178,6 @@ func (s *joiner) addFunction(f function) error {
 			Description:   s.versionDescription(f),
 		},
 	}
-	if f.wokenByOthers() {
-		props.RecursiveLoop = awslambda.RecursiveLoop_ALLOW // one at a time, there is nothing to run away
-	}
 	if f.called {
 		props.LoggingFormat, props.SystemLogLevelV2 = awslambda.LoggingFormat_JSON, awslambda.SystemLogLevel_WARN
 	} else {
@@ -195,6 +192,9 @@ func (s *joiner) addFunction(f function) error {
 		props.ReservedConcurrentExecutions = jsii.Number(n)
 	}
 	made.fn, made.role, made.entry = awslambda.NewFunction(s.Stack, &f.id, props), role, entry
+	if f.wokenByOthers() { // one at a time, there is nothing to run away
+		setWhere(loopDetection, resourceOf(made.fn), "RecursiveLoop", "Allow")
+	}
 	made.entrance = s.addEntrance(made)
 	s.mapQueue(made)
 	if entry != nil {

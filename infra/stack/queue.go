@@ -54,5 +54,6 @@ func (s *joiner) mapQueue(f madeFunction) {
 			MaxConcurrency:          jsii.Number(queueConcurrency),
 			ReportBatchItemFailures: jsii.Bool(true),
 		})
+	s.tagMapping(resourceOf(mapping))
 	s.rules = append(s.rules, resourceOf(mapping)) // nothing is handled before setup has prepared the cluster
 }

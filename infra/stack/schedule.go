@@ -18,8 +18,18 @@ type schedules struct {
 // tickAgeSec is how old a tick may be when it is delivered: the shortest that EventBridge Scheduler takes.
 const tickAgeSec = 60
 
+// awakeEvery is how often a function that may fall asleep is invoked, in minutes. Lambda guide, "Giving Lambda
+// functions access to resources in an Amazon VPC": the network of a function that is idle for long is taken away; the
+// next invocation fails, and brings it back. That takes up to 90 of the 120 seconds that EC2 leaves a spot instance.
+const awakeEvery = 24 * 60
+
+// mayFallAsleep reports whether the function is in a VPC and may go without an event for weeks.
+func (s *joiner) mayFallAsleep(f function) bool {
+	return s.net.vpc != nil && len(f.rules) > 0 && !f.ticks()
+}
+
 // newSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but
-// the functions that tick.
+// the functions that it wakes.
 func newSchedules(s *joiner, functions []function) schedules {
 	name := s.names.ScheduleGroup()
 	group := awsscheduler.NewScheduleGroup(s.Stack, jsii.String("Schedules"), &awsscheduler.ScheduleGroupProps{
@@ -27,7 +37,7 @@ func newSchedules(s *joiner, functions []function) schedules {
 	})
 	var ticking []string
 	for _, f := range functions {
-		if f.ticks() {
+		if f.ticks() || s.mayFallAsleep(f) {
 			ticking = append(ticking, f.name)
 		}
 	}
@@ -44,10 +54,15 @@ func newSchedules(s *joiner, functions []function) schedules {
 	return schedules{group, role}
 }
 
-// addSchedule has a function that ticks invoked every so many minutes. A tick that cannot be delivered is no lost work:
-// the next one does the same, so that it is neither tried again nor kept. It returns nil for a function without ticks.
+// addSchedule has a function that ticks invoked every so many minutes, and one that may fall asleep once a day, which
+// does nothing then. A tick that cannot be delivered is no lost work: the next one does the same, so that it is neither
+// tried again nor kept. It returns the schedule of a function that ticks, else nil.
 func (t schedules) addSchedule(s *joiner, f madeFunction) awscdk.CfnResource {
-	if !f.ticks() {
+	every := f.everyMin
+	switch {
+	case s.mayFallAsleep(f.function):
+		every = awakeEvery
+	case !f.ticks():
 		return nil
 	}
 	name, age := s.functionName(f.name), float64(tickAgeSec)
@@ -55,7 +70,7 @@ func (t schedules) addSchedule(s *joiner, f madeFunction) awscdk.CfnResource {
 		ScheduleName:  &name,
 		Description:   jsii.String("Wakes " + name),
 		ScheduleGroup: t.group,
-		Schedule:      awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(&f.everyMin)),
+		Schedule:      awsscheduler.ScheduleExpression_Rate(awscdk.Duration_Minutes(&every)),
 		Target: awsschedulertargets.NewLambdaInvoke(f.entrance, &awsschedulertargets.ScheduleTargetBaseProps{
 			Role:        t.role.WithoutPolicyUpdates(nil),
 			MaxEventAge: awscdk.Duration_Seconds(&age), RetryAttempts: jsii.Number(0),
@@ -66,5 +81,8 @@ func (t schedules) addSchedule(s *joiner, f madeFunction) awscdk.CfnResource {
 	// It names the group by a text, of which CloudFormation concludes nothing.
 	resourceOf(made).AddResourceDependency(resourceOf(t.group), nil)
 	s.rules = append(s.rules, resourceOf(made))
+	if !f.ticks() {
+		return nil
+	}
 	return resourceOf(made)
 }

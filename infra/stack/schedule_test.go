@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"joiner.sh/pkg/providers/invoke"
 )
 
@@ -47,8 +49,26 @@ func TestSchedulesAreNoRules(t *testing.T) {
 					t.Errorf("%s may be made before its group: it depends on %v", id, r.DependsOn)
 				}
 			}
-			if len(ticks) != 4 {
-				t.Errorf("schedules: %v", ticks)
+			want := map[string]string{"provision": "rate(1 minute)", "lifecycle": "rate(1 minute)", "disrupt": "rate(1 minute)", "refresh": "rate(5 minutes)"}
+			inVPC, handled := false, map[string]bool{}
+			tmpl.each("AWS::Lambda::Function", func(_ string, p map[string]any) {
+				_, name, _ := strings.Cut(p["FunctionName"].(string), "joiner-demo-")
+				inVPC, handled[name] = inVPC || p["VpcConfig"] != nil, true
+			})
+			// Lambda takes the network of a function in a VPC away that nobody invokes for 14 days, and then the first
+			// notice waits for it.
+			for _, name := range []string{"spotinterruption", "reservationinterruption", "rebalance", "scheduledchange", "statechange"} {
+				if inVPC && handled[name] {
+					want[name] = "rate(1 day)"
+				}
+			}
+			got := map[string]string{}
+			for name, rate := range ticks {
+				_, name, _ = strings.Cut(name, "joiner-demo-")
+				got[name] = rate
+			}
+			if diff := cmp.Diff(want, got); diff != "" {
+				t.Errorf("schedules (-want +got):\n%s", diff)
 			}
 		})
 	}

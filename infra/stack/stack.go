@@ -91,6 +91,7 @@ func New(parent constructs.Construct, props Props) (awscdk.Stack, error) {
 		programs[f.name] = found
 	}
 	s := &joiner{scope: newScope(parent, props), programs: programs, made: map[string]madeFunction{}}
+	s.addRegionConditions()
 	s.applyCompanyRules()
 	s.addBucket()
 	s.addNodeRoles()

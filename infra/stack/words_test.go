@@ -75,7 +75,7 @@ func (t template) functions() string {
 	t.each("AWS::Lambda::Function", func(id string, p map[string]any) {
 		fmt.Fprintf(&b, "%s: %v %v handler=%v memory=%v timeout=%v alone=%v loops=%v tracing=%s role=%s log=%s\n  %s\n", text(p["FunctionName"]),
 			p["Runtime"], text(p["Architectures"]), p["Handler"], text(p["MemorySize"]), p["Timeout"],
-			p["ReservedConcurrentExecutions"], p["RecursiveLoop"], text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), cmp.Or(async[plainID(id)], "nobody invokes it asynchronously"))
+			p["ReservedConcurrentExecutions"], text(p["RecursiveLoop"]), text(p["TracingConfig"]), text(p["Role"]), logged(p["LoggingConfig"].(map[string]any)), cmp.Or(async[plainID(id)], "nobody invokes it asynchronously"))
 		if vpc := p["VpcConfig"]; vpc != nil {
 			fmt.Fprintf(&b, "  in %s\n", text(vpc))
 		}
@@ -267,6 +267,9 @@ func text(v any) string {
 						b.WriteString(text(part))
 					}
 					return b.String()
+				case "Fn::If": // or nothing
+					choice := argument.([]any)
+					return text(choice[1]) + " where " + choice[0].(string)
 				}
 			}
 		}

@@ -12,6 +12,7 @@ import (
 	"joiner.sh/events"
 	"joiner.sh/pkg/controllers/notices"
 	"joiner.sh/pkg/nodeclaim/interruption"
+	"joiner.sh/pkg/providers/invoke"
 	"joiner.sh/pkg/providers/store"
 )
 
@@ -54,6 +55,9 @@ func (a *App) StateChange(ctx context.Context, batch lambdaevents.SQSEvent) (lam
 }
 
 func (a *App) handleNotice(ctx context.Context, function string, kind events.Kind, event []byte) error {
+	if invoke.Reason(event) == invoke.Clock { // which keeps the function awake, and says nothing
+		return nil
+	}
 	return a.prepareNotices(ctx, function).Handle(ctx, kind, event)
 }
 

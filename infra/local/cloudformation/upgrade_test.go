@@ -169,7 +169,9 @@ func (w *world) unreplaced(before map[string]cloudformation.Resource) {
 	}
 	for id, was := range before {
 		_, stays := w.stack.Resources()[id]
-		if !stays && !slices.Contains(mayBeReplaced, was.Type) && was.Type != "AWS::CloudWatch::Alarm" {
+		// the release of before lets functions in a VPC fall asleep
+		awake := was.Type == "AWS::Scheduler::Schedule" && was.Properties["ScheduleExpression"] == "rate(1 day)"
+		if !stays && !awake && !slices.Contains(mayBeReplaced, was.Type) && was.Type != "AWS::CloudWatch::Alarm" {
 			w.t.Errorf("%s (%s) was taken away", id, was.Type)
 		}
 	}
