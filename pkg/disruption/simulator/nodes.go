@@ -12,7 +12,7 @@ import (
 
 // NewNode returns a node that has so much room for pods; free may be less than allocatable. It has what pods require.
 func NewNode(name string, labels map[string]string, taints []cluster.Taint, allocatable, free resources.List) *Node {
-	return &Node{name: name, labels: labels, taints: taints, all: allocatable, free: free,
+	return &Node{name: name, labels: labels, taints: cluster.HardTaints(taints), all: allocatable, free: free,
 		provides: func(string) bool { return true }}
 }
 

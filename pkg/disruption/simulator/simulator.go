@@ -73,7 +73,8 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		if out[h.Name()] || h.MarkedForDeletion() || h.Standby() || h.Node == nil {
 			continue
 		}
-		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(), taints: h.Taints(), all: h.Allocatable(),
+		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(),
+			taints: cluster.HardTaints(h.Taints()), all: h.Allocatable(),
 			provides: func(part string) bool { return sim.s.Provides(h, part) }}
 		var kept resources.List
 		for i := range s.Daemons {

@@ -82,6 +82,9 @@ func (t Toleration) Tolerates(taint Taint) bool {
 	return t.Key != "" && t.Value == taint.Value
 }
 
+// HardTaints are those that keep pods off. One with PreferNoSchedule makes kube-scheduler prefer other nodes.
+func HardTaints(taints []Taint) []Taint { return slices.DeleteFunc(slices.Clone(taints), Taint.isSoft) }
+
 // Untolerated returns the taints that none of the tolerations covers.
 func Untolerated(taints []Taint, tolerations []Toleration) []Taint {
 	var out []Taint

@@ -307,4 +307,5 @@ func (s Snapshot) HasSoftTaints() bool {
 		slices.ContainsFunc(s.Nodes, func(n Node) bool { return slices.ContainsFunc(n.Taints, Taint.isSoft) })
 }
 
+// isSoft reports whether pods that do not tolerate the taint may be on its nodes.
 func (t Taint) isSoft() bool { return t.Effect == "PreferNoSchedule" }

@@ -94,7 +94,7 @@ func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 		if p == nil || !p.Created.Before(n.ReadySince) {
 			continue
 		}
-		seemsFit := len(cluster.Untolerated(h.Taints(), p.Tolerations)) == 0 &&
+		seemsFit := len(cluster.Untolerated(cluster.HardTaints(h.Taints()), p.Tolerations)) == 0 &&
 			v.taken[n.Name].Add(p.Need).FitsIn(n.Allocatable)
 		if !seemsFit || v.s.Now.Sub(n.ReadySince) >= refusedFitAfter {
 			return p, true

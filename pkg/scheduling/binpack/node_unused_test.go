@@ -31,8 +31,11 @@ func TestWhichNodesAreBoughtInVain(t *testing.T) {
 		"too small, too soon":          {14 * second, func(s *cluster.Snapshot) { s.Nodes[0].Allocatable.CPU = 1000 }, 0},
 		"too small":                    {15 * second, func(s *cluster.Snapshot) { s.Nodes[0].Allocatable.CPU = 1000 }, 3},
 		"a taint that nobody declared": {15 * second, tainted(agent), 3},
-		"a cordon, too soon":           {14 * second, tainted("node.kubernetes.io/unschedulable"), 0},
-		"a cordon":                     {15 * second, tainted("node.kubernetes.io/unschedulable"), 3},
+		"a taint that keeps nobody off": {59 * second, func(s *cluster.Snapshot) {
+			s.Nodes[0].Taints = []cluster.Taint{{Key: "spare", Effect: "PreferNoSchedule"}}
+		}, 0},
+		"a cordon, too soon": {14 * second, tainted("node.kubernetes.io/unschedulable"), 0},
+		"a cordon":           {15 * second, tainted("node.kubernetes.io/unschedulable"), 3},
 		"the cordon of stopped capacity": {10 * time.Minute, func(s *cluster.Snapshot) {
 			tainted("node.kubernetes.io/unschedulable")(s)
 			s.Claims[0].Annotations[api.AnnotationStoppedCapacity] = "true"
