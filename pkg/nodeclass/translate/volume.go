@@ -196,7 +196,7 @@ func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Req
 	for _, x := range a {
 		for _, y := range b {
 			both := slices.Concat(x, y)
-			means := requirements.NewSet(both...).String()
+			means := requirements.NewSet(both...).FullText()
 			if seen[means] {
 				continue
 			}

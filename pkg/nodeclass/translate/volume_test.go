@@ -100,6 +100,12 @@ func TestAlternativesOfSeveralVolumes(t *testing.T) {
 	if diff := cmp.Diff([][]requirements.Requirement{both(b, b), both(bc, bc)}, got); diff != "" {
 		t.Errorf("so are those that mean what another one means (-want +got):\n%s", diff)
 	}
+	long := zone("a", "b", "c", "d", "e", "f", "y")
+	other := zone("a", "b", "c", "d", "e", "f", "z")
+	got = combineAlternatives([][]requirements.Requirement{long, other}, [][]requirements.Requirement{{requirements.Any("disk")}})
+	if len(got) != 2 {
+		t.Errorf("alternatives that differ behind what is printed of them both stay, got %v", got)
+	}
 	got = combineAlternatives([][]requirements.Requirement{a}, [][]requirements.Requirement{b, c})
 	if diff := cmp.Diff([][]requirements.Requirement{both(a, b)}, got); diff != "" {
 		t.Errorf("where all contradict themselves one stays (-want +got):\n%s", diff)
