@@ -34,6 +34,7 @@ type podCounter struct {
 	group   topology.Group
 	filter  *cluster.Pod // of a spread: the pod that asks, whose selectors and tolerations say which nodes count
 	honors  [2]bool      // node affinity, taints
+	labels  []string     // of a spread: those that a node needs to count, see cluster.Pod.SpreadKeys
 	domains map[string]int
 	at      []int // by node: its domain, -1 where it is in none or does not count
 	count   []int // by domain: pods of the group
@@ -156,18 +157,19 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 	}
 	k.prepared = true
 	p := k.pod
+	labels := p.SpreadKeys()
 	for _, s := range p.Spread {
 		if s.Soft {
 			continue
 		}
 		g := topology.OfSpread(s, p.Namespace)
-		c := sim.counterFor(s.Key, g, p, [2]bool{!s.IgnoreNodeAffinity, s.HonorTaints})
+		c := sim.counterFor(s.Key, g, p, [2]bool{!s.IgnoreNodeAffinity, s.HonorTaints}, labels)
 		k.spreads = append(k.spreads, spreadRule{c,
 			topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains),
 				Self: g.Selects(p.Namespace, p.Labels)}})
 	}
 	for _, t := range p.AntiAffinity {
-		c := sim.counterFor(t.Key, topology.OfTerm(t, p.Namespace, sim.s.Namespaces), nil, [2]bool{})
+		c := sim.counterFor(t.Key, topology.OfTerm(t, p.Namespace, sim.s.Namespaces), nil, [2]bool{}, nil)
 		k.avoids, k.resists = append(k.avoids, c), append(k.resists, c)
 		for x, n := range k.on {
 			if d := c.at[x.index]; d >= 0 {
@@ -184,13 +186,17 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 		}
 	}
 	for _, t := range p.Affinity {
-		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil, [2]bool{}))
+		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil, [2]bool{}, nil))
 	}
 }
 
 // counterFor is the one for the group.
-func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod, honors [2]bool) *podCounter {
+func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod, honors [2]bool,
+	labels []string) *podCounter {
 	id := key + "|" + g.ID()
+	if len(labels) > 1 {
+		id += fmt.Sprintf("|%q", labels)
+	}
 	if honors != [2]bool{} {
 		id += fmt.Sprint("|", honors, filter.NodeSelector, filter.NodeAffinity)
 		if honors[1] {
@@ -200,7 +206,7 @@ func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.P
 	if c, ok := sim.counters[id]; ok {
 		return c
 	}
-	c := &podCounter{key: key, group: g, filter: filter, honors: honors, domains: map[string]int{}}
+	c := &podCounter{key: key, group: g, filter: filter, honors: honors, labels: labels, domains: map[string]int{}}
 	sim.counters[id], sim.order = c, append(sim.order, c)
 	for _, x := range sim.nodes {
 		c.addNodeDomain(x)

@@ -15,7 +15,7 @@ func (c *podCounter) addNodeDomain(x *Node) {
 	if c.key == corev1.LabelHostname {
 		value, ok = x.name, true
 	}
-	if !ok || c.honors[0] && !nodeSelected(x, c.filter) || c.honors[1] &&
+	if !ok || !x.hasLabels(c.labels) || c.honors[0] && !nodeSelected(x, c.filter) || c.honors[1] &&
 		len(cluster.Untolerated(x.taints, c.filter.Tolerations)) > 0 {
 		c.at = append(c.at, -1)
 		return
@@ -28,6 +28,14 @@ func (c *podCounter) addNodeDomain(x *Node) {
 	}
 	c.at = append(c.at, d)
 	c.nodes[d]++
+}
+
+// hasLabels reports whether the node has each of the labels. Every node has a name.
+func (x *Node) hasLabels(keys []string) bool {
+	return !slices.ContainsFunc(keys, func(key string) bool {
+		_, has := x.labels[key]
+		return !has && key != corev1.LabelHostname
+	})
 }
 
 // removeNodeDomain forgets the node that came last.

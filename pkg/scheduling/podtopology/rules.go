@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -62,7 +63,8 @@ func (top *Counts) addUnbound(k *podclass.Class) {
 	}
 }
 
-// spreadRule counts pods on the nodes that the constraint's policies leave in.
+// spreadRule counts pods on the nodes that the constraint's policies leave in and that have the labels of the pod's
+// other required spreads.
 func (top *Counts) spreadRule(k *podclass.Class, x podclass.Constraints,
 	c cluster.Spread) podclass.TopologyRule {
 	r := podclass.TopologyRule{Kind: podclass.Spread, Key: podclass.CanonicalKey(c.Key), MaxSkew: int(c.MaxSkew),
@@ -83,10 +85,35 @@ func (top *Counts) spreadRule(k *podclass.Class, x podclass.Constraints,
 	if c.HonorTaints {
 		tolerations = podclass.Constraints{Pod: x.Pod, BearsAll: true}.EffectiveTolerations()
 	}
-	r.Counter = top.counterIndex(r.Key, g, top.admissions.AdmissionFor(bare.NodeAlternatives(false), tolerations))
+	alternatives := bare.NodeAlternatives(false)
+	if r.Required {
+		alternatives = havingLabels(alternatives, x.Pod.SpreadKeys(), r.Key)
+	}
+	r.Counter = top.counterIndex(r.Key, g, top.admissions.AdmissionFor(alternatives, tolerations))
 	top.Counters[r.Counter].Spread = true
 	top.Counters[r.Counter].strict = top.Counters[r.Counter].strict || r.Required
 	return r
+}
+
+// havingLabels are the alternatives where a node has each of the labels. Every node has a name, and one without the
+// label of the spread itself is in no domain of it.
+func havingLabels(alternatives []requirements.Set, keys []string, but string) []requirements.Set {
+	var rs []requirements.Requirement
+	for _, key := range keys {
+		if key = podclass.CanonicalKey(key); key != podclass.LabelHost && key != but {
+			rs = append(rs, requirements.Any(key))
+		}
+	}
+	if len(rs) == 0 {
+		return alternatives
+	}
+	var out []requirements.Set
+	for _, s := range alternatives {
+		if s = s.And(rs...); len(s.Impossible()) == 0 {
+			out = append(out, s)
+		}
+	}
+	return out
 }
 
 func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,

@@ -198,6 +198,10 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 	var out []string
 	see := func(labels map[string]string, taints []cluster.Taint) {
 		v, ok := labels[c.Key]
+		for _, o := range p.Spread {
+			_, has := labels[o.Key]
+			ok = ok && (has || o.Soft || o.Key == labelHost)
+		}
 		if _, refused := keepsOut(p, taints); ok && (c.IgnoreNodeAffinity || podSuits(p, labels, true)) &&
 			!(refused && c.HonorTaints) {
 			out = append(out, v)

@@ -125,13 +125,19 @@ type domainPlace struct {
 	on    *machine
 }
 
-// countsForSpread reports whether the policies of the spread let the machine count.
+// countsForSpread reports whether the policies of the spread let the machine count, and whether it may have the labels
+// of all hard spreads of the pod.
 func (t *planCheck) countsForSpread(e *spreadConstraint, m *machine) bool {
 	if e.Key == labelHost {
 		return true
 	}
 	if _, out := keepsOut(e.of.pod, m.taints); out && e.HonorTaints {
 		return false
+	}
+	for _, c := range e.of.pod.Spread {
+		if !c.Soft && c.Key != labelHost && len(m.labelValues(c.Key)) == 0 {
+			return false
+		}
 	}
 	return e.IgnoreNodeAffinity || slices.ContainsFunc(m.shapes,
 		func(s machineShape) bool { return podSuits(e.of.pod, s.labels, true) })

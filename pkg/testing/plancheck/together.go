@@ -148,7 +148,7 @@ func (j *workloadCheck) checkSpread(k *podGroup, c corev1.TopologySpreadConstrai
 	}
 	for _, n := range j.nodes {
 		d := n.object.Labels[c.TopologyKey]
-		if d == "" || !ignoresAffinity(c) && !k.admitsNode(n.object) {
+		if d == "" || !k.hasSpreadLabels(n.object) || !ignoresAffinity(c) && !k.admitsNode(n.object) {
 			continue
 		}
 		for _, s := range n.allPods() {
@@ -174,6 +174,14 @@ func (j *workloadCheck) checkSpread(k *podGroup, c corev1.TopologySpreadConstrai
 			j.addViolation("%s: %d pods in %s and %d in the least of %s", k.name, counts[d], d, least, c.TopologyKey)
 		}
 	}
+}
+
+// hasSpreadLabels reports whether the node has the labels of all hard spreads of the kind. It counts for none else.
+func (k *podGroup) hasSpreadLabels(n *corev1.Node) bool {
+	return !slices.ContainsFunc(k.pod.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		_, has := n.Labels[c.TopologyKey]
+		return !has && c.TopologyKey != labelHost && c.WhenUnsatisfiable == corev1.DoNotSchedule
+	})
 }
 
 func ignoresAffinity(c corev1.TopologySpreadConstraint) bool {
@@ -204,6 +212,11 @@ func (j *workloadCheck) soldDomains(k *podGroup, c corev1.TopologySpreadConstrai
 		spec.Affinity = &corev1.Affinity{NodeAffinity: a.NodeAffinity}
 	}
 	id := fmt.Sprintf("%s %t %s", c.TopologyKey, ignoresAffinity(c), spec.String())
+	for _, o := range k.pod.Spec.TopologySpreadConstraints {
+		if o.WhenUnsatisfiable == corev1.DoNotSchedule {
+			id += " " + o.TopologyKey
+		}
+	}
 	if honorsTaints(c) {
 		id += fmt.Sprint(k.pod.Spec.Tolerations)
 	}
@@ -213,7 +226,7 @@ func (j *workloadCheck) soldDomains(k *podGroup, c corev1.TopologySpreadConstrai
 	found := map[string]bool{}
 	see := func(n *corev1.Node, taints []corev1.Taint) {
 		v := n.Labels[c.TopologyKey]
-		if v == "" || found[v] || !ignoresAffinity(c) && !k.admitsNode(n) {
+		if v == "" || found[v] || !k.hasSpreadLabels(n) || !ignoresAffinity(c) && !k.admitsNode(n) {
 			return
 		}
 		if _, ok := k.untoleratedTaint(taints); ok || !honorsTaints(c) {
