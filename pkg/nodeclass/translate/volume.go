@@ -16,6 +16,8 @@ import (
 
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
+const kindPod = "Pod"
+
 // Names of the driver of EBS volumes, as old volumes and storage classes call it and as it is.
 const (
 	inTreeEBS = "kubernetes.io/aws-ebs"
@@ -32,11 +34,12 @@ type Storage struct {
 }
 
 // allowedRequirements are the node requirements that the volumes of a pod allow, any one of which must hold; none for
-// no limit. problems says in words why a volume cannot be used yet.
-func (s Storage) allowedRequirements(namespace string, names []string) (out [][]requirements.Requirement,
+// no limit. Of a pod that moves they are those of another in its stead. problems says in words why a volume cannot be
+// used yet.
+func (s Storage) allowedRequirements(namespace string, names []string, moves bool) (out [][]requirements.Requirement,
 	problems []string) {
 	for _, name := range names {
-		one, err := s.ofClaim(namespace, name)
+		one, err := s.ofClaim(namespace, name, moves)
 		if err != nil {
 			problems = append(problems, err.Error())
 			continue
@@ -89,12 +92,23 @@ func (s Storage) driverOf(claim string) string {
 	return name
 }
 
-func (s Storage) ofClaim(namespace, name string) ([][]requirements.Requirement, error) {
+// isMadeForPod reports whether the claim is that of an ephemeral volume: it goes with its pod, and another pod in its
+// stead gets a claim of its own.
+func isMadeForPod(c *corev1.PersistentVolumeClaim) bool {
+	return slices.ContainsFunc(c.OwnerReferences, func(o metav1.OwnerReference) bool { return o.Kind == kindPod })
+}
+
+func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.Requirement, error) {
 	key := namespace + "/" + name
 	c, ok := s.Claims[key]
 	switch {
 	case !ok:
 		return nil, fmt.Errorf("persistentvolumeclaim %s does not exist", key)
+	case moves && isMadeForPod(&c):
+		if c.Spec.StorageClassName == nil {
+			return nil, nil
+		}
+		return ofTopologies(s.Classes[*c.Spec.StorageClassName].AllowedTopologies)
 	case c.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("persistentvolumeclaim %s is being deleted", key)
 	case c.Status.Phase == corev1.ClaimLost:
@@ -216,7 +230,7 @@ func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Req
 // FillPod fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
 // volumes are left out.
 func (s Storage) FillPod(p *cluster.Pod) {
-	zones, problems := s.allowedRequirements(p.Namespace, p.UnreadClaims)
+	zones, problems := s.allowedRequirements(p.Namespace, p.UnreadClaims, p.NodeName != "")
 	p.VolumeZones = combineAlternatives(p.VolumeZones, zones)
 	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
 	for _, v := range p.Volumes {
@@ -266,6 +280,9 @@ func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 	out := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
 		Namespace: in.Namespace, Name: in.Name, DeletionTimestamp: in.DeletionTimestamp,
 	}}
+	if isMadeForPod(in) {
+		out.OwnerReferences = []metav1.OwnerReference{{Kind: kindPod}}
+	}
 	if v, ok := in.Annotations[bindCompleted]; ok {
 		out.Annotations = map[string]string{bindCompleted: v}
 	}

@@ -43,12 +43,12 @@ func TestVolumeProblems(t *testing.T) {
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x, volumeBindingMode: Immediate}`,
 			"persistentvolumeclaim ns/data is unbound though its storage class gp3 binds immediately"},
 	} {
-		zones, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"})
+		zones, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"}, false)
 		if diff := cmp.Diff([]string{c.want}, problems); diff != "" || zones != nil {
 			t.Errorf("claim %s: zones %v, problems (-want +got):\n%s", c.claim, zones, diff)
 		}
 	}
-	_, problems := Storage{}.allowedRequirements("ns", []string{"a", "b"})
+	_, problems := Storage{}.allowedRequirements("ns", []string{"a", "b"}, false)
 	if diff := cmp.Diff([]string{"persistentvolumeclaim ns/a does not exist", "persistentvolumeclaim ns/b does not exist"}, problems); diff != "" {
 		t.Errorf("problems of two volumes (-want +got):\n%s", diff)
 	}
@@ -77,9 +77,43 @@ func TestVolumeZones(t *testing.T) {
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
 		{`{spec: {storageClassName: gp3}}`, `{}`, topologies, [][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
 	} {
-		got, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"})
+		got, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"}, false)
 		if diff := cmp.Diff(c.want, got); diff != "" || problems != nil {
 			t.Errorf("claim %s, volume %s: problems %v, alternatives (-want +got):\n%s", c.claim, c.volume, problems, diff)
+		}
+	}
+}
+
+// An ephemeral volume goes with its pod: another in its stead gets a new one, wherever the class allows. A pod that waits
+// has to go where its own volume is, and so has one whose claim outlives it.
+func TestEphemeralVolumesOfPodsThatMove(t *testing.T) {
+	zone := func(names ...string) [][]requirements.Requirement {
+		return [][]requirements.Requirement{{requirements.Of("topology.kubernetes.io/zone", names...)}}
+	}
+	const (
+		owner = `ownerReferences: [{apiVersion: v1, kind: Pod, name: web, controller: true}]`
+		inA   = `{spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: topology.ebs.csi.aws.com/zone, operator: In, values: [a]}]}]}}}}`
+		inAB  = `{provisioner: ebs.csi.aws.com, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: topology.kubernetes.io/zone, values: [a, b]}]}]}`
+	)
+	claim := func(owner string) string {
+		return `{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes"}, ` + owner + `}, spec: {volumeName: pv, storageClassName: gp3}}`
+	}
+	for _, c := range []struct {
+		name, claim, class, node string
+		want                     [][]requirements.Requirement
+	}{
+		{"it moves", claim(owner), `{provisioner: ebs.csi.aws.com}`, "n", nil},
+		{"it moves, within what the class allows", claim(owner), inAB, "n", zone("a", "b")},
+		{"it waits", claim(owner), inAB, "", zone("a")},
+		{"its claim stays", claim(""), inAB, "n", zone("a")},
+	} {
+		s := shelf(t, c.claim, inA, c.class)
+		whole := s.Claims["ns/data"]
+		s.Claims["ns/data"] = SlimClaim(&whole)
+		p := cluster.Pod{Namespace: "ns", NodeName: c.node, UnreadClaims: []string{"data"}}
+		s.FillPod(&p)
+		if diff := cmp.Diff(c.want, p.VolumeZones); diff != "" {
+			t.Errorf("%s: alternatives (-want +got):\n%s", c.name, diff)
 		}
 	}
 }
@@ -130,7 +164,7 @@ func TestAlternativesOfManyVolumes(t *testing.T) {
 		}
 		return names
 	}
-	got, problems := s.allowedRequirements("ns", claims(func(int) string { return "overlap" }))
+	got, problems := s.allowedRequirements("ns", claims(func(int) string { return "overlap" }), false)
 	if len(got) != 3 || problems != nil { // a or b, b, b or c
 		t.Errorf("%d alternatives of 12 volumes, %v", len(got), problems)
 	}
@@ -139,10 +173,10 @@ func TestAlternativesOfManyVolumes(t *testing.T) {
 		s.Classes[fmt.Sprintf("rack%d", i)] = *read[storagev1.StorageClass](t, fmt.Sprintf(
 			`{provisioner: x, volumeBindingMode: WaitForFirstConsumer, allowedTopologies: [{matchLabelExpressions: [{key: rack%d, values: [a]}]}, {matchLabelExpressions: [{key: rack%d, values: [b]}]}]}`, i, i))
 	}
-	if got, problems = s.allowedRequirements("ns", names[:6]); len(got) != 64 || problems != nil {
+	if got, problems = s.allowedRequirements("ns", names[:6], false); len(got) != 64 || problems != nil {
 		t.Errorf("%d alternatives of 6 volumes, %v", len(got), problems)
 	}
-	got, problems = s.allowedRequirements("ns", names)
+	got, problems = s.allowedRequirements("ns", names, false)
 	if diff := cmp.Diff([]string{"its volumes can be in more than 100 combinations of places"}, problems); diff != "" || got != nil {
 		t.Errorf("%d alternatives of 12 volumes, problems (-want +got):\n%s", len(got), diff)
 	}
