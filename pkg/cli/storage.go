@@ -64,6 +64,10 @@ func isNewer(a, b storagev1.StorageClass) bool {
 // addClaim adds the claim as a cluster would have it by the time that its pod waits.
 func addClaim(s translate.Storage, c corev1.PersistentVolumeClaim) {
 	c.Status, c.DeletionTimestamp = corev1.PersistentVolumeClaimStatus{}, nil
+	if name, old := c.Annotations[corev1.BetaStorageClassAnnotation]; old {
+		c.Spec.StorageClassName = &name
+	}
+	c.Annotations = nil
 	if _, given := s.Volumes[c.Spec.VolumeName]; given {
 		c.Annotations = map[string]string{"pv.kubernetes.io/bind-completed": "yes"}
 	} else {

@@ -82,14 +82,23 @@ func (s Storage) driverOf(claim string) string {
 		}
 		return ""
 	}
-	if c.Spec.StorageClassName == nil {
-		return ""
-	}
-	name := s.Classes[*c.Spec.StorageClassName].Provisioner
+	name := s.Classes[classNameOf(&c)].Provisioner
 	if name == inTreeEBS {
 		return driverEBS
 	}
 	return name
+}
+
+// classNameOf is the storage class of the claim, empty for none. Old claims name it in an annotation, which Kubernetes
+// still obeys, before the field.
+func classNameOf(c *corev1.PersistentVolumeClaim) string {
+	if name, old := c.Annotations[corev1.BetaStorageClassAnnotation]; old {
+		return name
+	}
+	if c.Spec.StorageClassName == nil {
+		return ""
+	}
+	return *c.Spec.StorageClassName
 }
 
 // isMadeForPod reports whether the claim is that of an ephemeral volume: it goes with its pod, and another pod in its
@@ -105,10 +114,7 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 	case !ok:
 		return nil, fmt.Errorf("persistentvolumeclaim %s does not exist", key)
 	case moves && isMadeForPod(&c):
-		if c.Spec.StorageClassName == nil {
-			return nil, nil
-		}
-		return ofTopologies(s.Classes[*c.Spec.StorageClassName].AllowedTopologies)
+		return ofTopologies(s.Classes[classNameOf(&c)].AllowedTopologies)
 	case c.DeletionTimestamp != nil:
 		return nil, fmt.Errorf("persistentvolumeclaim %s is being deleted", key)
 	case c.Status.Phase == corev1.ClaimLost:
@@ -118,14 +124,13 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 			return nil, fmt.Errorf("persistentvolumeclaim %s is being bound to volume %s", key, c.Spec.VolumeName)
 		}
 		return s.ofVolume(c.Spec.VolumeName)
-	case c.Spec.StorageClassName == nil || *c.Spec.StorageClassName == "":
+	case classNameOf(&c) == "":
 		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound and names no storage class", key)
 	}
-	class, ok := s.Classes[*c.Spec.StorageClassName]
+	class, ok := s.Classes[classNameOf(&c)]
 	switch {
 	case !ok:
-		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", *c.Spec.StorageClassName,
-			key)
+		return nil, fmt.Errorf("storage class %s of persistentvolumeclaim %s does not exist", classNameOf(&c), key)
 	case class.VolumeBindingMode == nil || *class.VolumeBindingMode == storagev1.VolumeBindingImmediate:
 		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key,
 			class.Name)
@@ -275,6 +280,9 @@ func (s Storage) AddDrivers(n *cluster.Node, registered []string) {
 	}
 }
 
+// claimAnnotations are those of a claim that Storage looks at.
+func claimAnnotations() []string { return []string{bindCompleted, corev1.BetaStorageClassAnnotation} }
+
 // SlimClaim keeps of a claim what Storage looks at.
 func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 	out := corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
@@ -283,8 +291,13 @@ func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 	if isMadeForPod(in) {
 		out.OwnerReferences = []metav1.OwnerReference{{Kind: kindPod}}
 	}
-	if v, ok := in.Annotations[bindCompleted]; ok {
-		out.Annotations = map[string]string{bindCompleted: v}
+	for _, key := range claimAnnotations() {
+		if v, ok := in.Annotations[key]; ok {
+			if out.Annotations == nil {
+				out.Annotations = map[string]string{}
+			}
+			out.Annotations[key] = v
+		}
 	}
 	out.Spec.VolumeName, out.Spec.StorageClassName = in.Spec.VolumeName, in.Spec.StorageClassName
 	out.Status.Phase = in.Status.Phase

@@ -39,6 +39,8 @@ func TestVolumeProblems(t *testing.T) {
 			"persistentvolume pv: node affinity by field (metadata.name in matchFields) is not supported"},
 		{`{}`, `{}`, `{}`, "persistentvolumeclaim ns/data is unbound and names no storage class"},
 		{`{spec: {storageClassName: ""}}`, `{}`, `{}`, "persistentvolumeclaim ns/data is unbound and names no storage class"},
+		{`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: ""}}, spec: {storageClassName: gp3}}`, `{}`, `{}`,
+			"persistentvolumeclaim ns/data is unbound and names no storage class"},
 		{`{spec: {storageClassName: io2}}`, `{}`, `{}`, "storage class io2 of persistentvolumeclaim ns/data does not exist"},
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x, volumeBindingMode: Immediate}`,
 			"persistentvolumeclaim ns/data is unbound though its storage class gp3 binds immediately"},
@@ -75,6 +77,10 @@ func TestVolumeZones(t *testing.T) {
 		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}}}`,
 			`{}`, [][]requirements.Requirement{{}}},
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
+		// the annotation of old claims, which counts before the field
+		{`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: gp3}}}`, `{}`, topologies, [][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
+		{`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: gp3}}, spec: {storageClassName: other}}`, `{}`, topologies,
+			[][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
 		{`{spec: {storageClassName: gp3}}`, `{}`, topologies, [][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
 	} {
 		got, problems := shelf(t, c.claim, c.volume, c.class).allowedRequirements("ns", []string{"data"}, false)
@@ -204,6 +210,7 @@ func TestAttachedVolumes(t *testing.T) {
 		{bound, `{spec: {nfs: {server: s, path: /}}}`, class, nil},
 		{`{spec: {storageClassName: gp3}}`, `{}`, class, ebs},
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{metadata: {name: gp3}, provisioner: x.example}`, []cluster.Volume{{Driver: "x.example", ID: "ns/data"}}},
+		{`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: gp3}}}`, `{}`, class, ebs},
 		{`{spec: {storageClassName: other}}`, `{}`, class, nil},
 		{`{}`, `{}`, class, nil},
 	} {
@@ -225,7 +232,7 @@ func TestAttachedVolumes(t *testing.T) {
 // What Storage looks at of a claim and of a volume is all in their slim copies, field by field as in the whole.
 func TestSlimCopies(t *testing.T) {
 	claim, volume := filled[corev1.PersistentVolumeClaim](), filled[corev1.PersistentVolume]()
-	claim.Annotations = map[string]string{bindCompleted: "yes", "other": "x"}
+	claim.Annotations = map[string]string{bindCompleted: "yes", "other": "x", corev1.BetaStorageClassAnnotation: "gp3"}
 	slimClaim, slimVolume := SlimClaim(&claim), SlimVolume(&volume)
 	for _, c := range []struct {
 		name        string
@@ -251,7 +258,7 @@ func TestSlimCopies(t *testing.T) {
 			t.Errorf("%s keeps (-want +got):\n%s", c.name, d)
 		}
 	}
-	if d := cmp.Diff(map[string]string{bindCompleted: "yes"}, slimClaim.Annotations); d != "" {
+	if d := cmp.Diff(map[string]string{bindCompleted: "yes", corev1.BetaStorageClassAnnotation: "gp3"}, slimClaim.Annotations); d != "" {
 		t.Errorf("annotations of the claim (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(&corev1.CSIPersistentVolumeSource{Driver: volume.Spec.CSI.Driver}, slimVolume.Spec.CSI); d != "" {
