@@ -16,6 +16,10 @@ import (
 
 const bindCompleted = "pv.kubernetes.io/bind-completed"
 
+// selectedNode is the node for which a volume is being made. Until it is there, or its driver gives up, kube-scheduler
+// puts the pod on no other node, whether that one exists or not.
+const selectedNode = "volume.kubernetes.io/selected-node"
+
 const kindPod = "Pod"
 
 // Names of the driver of EBS volumes, as old volumes and storage classes call it and as it is.
@@ -135,7 +139,12 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key,
 			class.Name)
 	}
-	return ofTopologies(class.AllowedTopologies)
+	out, err := ofTopologies(class.AllowedTopologies)
+	if node := c.Annotations[selectedNode]; node != "" && err == nil && !moves {
+		on := [][]requirements.Requirement{{requirements.Of(corev1.LabelHostname, node)}}
+		out = combineAlternatives(out, on)
+	}
+	return out, err
 }
 
 func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
@@ -281,7 +290,9 @@ func (s Storage) AddDrivers(n *cluster.Node, registered []string) {
 }
 
 // claimAnnotations are those of a claim that Storage looks at.
-func claimAnnotations() []string { return []string{bindCompleted, corev1.BetaStorageClassAnnotation} }
+func claimAnnotations() []string {
+	return []string{bindCompleted, corev1.BetaStorageClassAnnotation, selectedNode}
+}
 
 // SlimClaim keeps of a claim what Storage looks at.
 func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {

@@ -77,6 +77,12 @@ func TestVolumeZones(t *testing.T) {
 		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}}}`,
 			`{}`, [][]requirements.Requirement{{}}},
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
+		// a volume that is being made for a node
+		{`{metadata: {annotations: {volume.kubernetes.io/selected-node: n1}}, spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`,
+			[][]requirements.Requirement{{requirements.Of("kubernetes.io/hostname", "n1")}}},
+		{`{metadata: {annotations: {volume.kubernetes.io/selected-node: n1}}, spec: {storageClassName: gp3}}`, `{}`, topologies,
+			[][]requirements.Requirement{{zone("a", "b"), requirements.Of("kubernetes.io/hostname", "n1")}, {zone("c"), requirements.Of("kubernetes.io/hostname", "n1")}}},
+		{`{metadata: {annotations: {pv.kubernetes.io/bind-completed: "yes", volume.kubernetes.io/selected-node: n1}}, spec: {volumeName: pv}}`, `{}`, `{}`, nil},
 		// the annotation of old claims, which counts before the field
 		{`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: gp3}}}`, `{}`, topologies, [][]requirements.Requirement{{zone("a", "b")}, {zone("c")}}},
 		{`{metadata: {annotations: {volume.beta.kubernetes.io/storage-class: gp3}}, spec: {storageClassName: other}}`, `{}`, topologies,
@@ -232,7 +238,9 @@ func TestAttachedVolumes(t *testing.T) {
 // What Storage looks at of a claim and of a volume is all in their slim copies, field by field as in the whole.
 func TestSlimCopies(t *testing.T) {
 	claim, volume := filled[corev1.PersistentVolumeClaim](), filled[corev1.PersistentVolume]()
-	claim.Annotations = map[string]string{bindCompleted: "yes", "other": "x", corev1.BetaStorageClassAnnotation: "gp3"}
+	claim.Annotations = map[string]string{bindCompleted: "yes", "other": "x", corev1.BetaStorageClassAnnotation: "gp3",
+		"volume.kubernetes.io/selected-node": "n1"}
+	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web"}}
 	slimClaim, slimVolume := SlimClaim(&claim), SlimVolume(&volume)
 	for _, c := range []struct {
 		name        string
@@ -240,12 +248,12 @@ func TestSlimCopies(t *testing.T) {
 		want        []string
 	}{
 		{"claim", claim, slimClaim, []string{"ObjectMeta.Name", "ObjectMeta.Namespace", "ObjectMeta.DeletionTimestamp",
-			"ObjectMeta.Annotations", "Spec.StorageClassName", "Spec.VolumeName", "Status.Phase"}},
+			"ObjectMeta.Annotations", "ObjectMeta.OwnerReferences", "Spec.StorageClassName", "Spec.VolumeName", "Status.Phase"}},
 		{"volume", volume, slimVolume, []string{"ObjectMeta.Name", "ObjectMeta.DeletionTimestamp", "Spec.NodeAffinity",
 			"Spec.PersistentVolumeSource.AWSElasticBlockStore", "Spec.PersistentVolumeSource.HostPath",
 			"Spec.PersistentVolumeSource.Local", "Spec.PersistentVolumeSource.CSI"}},
 	} {
-		differ := map[string]bool{"ObjectMeta.Annotations": true, "Spec.PersistentVolumeSource.CSI": true} // a part of them
+		differ := map[string]bool{"ObjectMeta.Annotations": true, "ObjectMeta.OwnerReferences": true, "Spec.PersistentVolumeSource.CSI": true} // a part of them
 		var kept []string
 		compareFields("", reflect.ValueOf(c.whole), reflect.ValueOf(c.slim), func(path string, same bool) {
 			if kept = append(kept, path); !same && !differ[path] {
@@ -258,7 +266,8 @@ func TestSlimCopies(t *testing.T) {
 			t.Errorf("%s keeps (-want +got):\n%s", c.name, d)
 		}
 	}
-	if d := cmp.Diff(map[string]string{bindCompleted: "yes", corev1.BetaStorageClassAnnotation: "gp3"}, slimClaim.Annotations); d != "" {
+	if d := cmp.Diff(map[string]string{bindCompleted: "yes", corev1.BetaStorageClassAnnotation: "gp3", "volume.kubernetes.io/selected-node": "n1"},
+		slimClaim.Annotations); d != "" {
 		t.Errorf("annotations of the claim (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff(&corev1.CSIPersistentVolumeSource{Driver: volume.Spec.CSI.Driver}, slimVolume.Spec.CSI); d != "" {
