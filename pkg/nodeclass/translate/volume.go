@@ -35,6 +35,8 @@ type Storage struct {
 	Classes map[string]storagev1.StorageClass
 	// OptIn are the CSI drivers whose volumes keep a pod off nodes on which they have not registered.
 	OptIn map[string]bool
+	// users are the pods that have a claim that one pod at a time may use, by claim.
+	users map[string]string
 }
 
 // allowedRequirements are the node requirements that the volumes of a pod allow, any one of which must hold; none for
@@ -242,8 +244,8 @@ func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Req
 }
 
 // FillPod fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
-// volumes are left out.
-func (s Storage) FillPod(p *cluster.Pod) {
+// volumes are left out. Of pods that wait for a claim that one pod at a time may use, the first that is filled gets it.
+func (s *Storage) FillPod(p *cluster.Pod) {
 	zones, problems := s.allowedRequirements(p.Namespace, p.UnreadClaims, p.NodeName != "")
 	p.VolumeZones = combineAlternatives(p.VolumeZones, zones)
 	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
@@ -252,10 +254,11 @@ func (s Storage) FillPod(p *cluster.Pod) {
 			p.Requires = slices.Sorted(slices.Values(append(slices.Clip(p.Requires), part)))
 		}
 	}
-	p.UnreadClaims = nil
 	if p.Provisionable() {
+		problems = append(problems, s.takeClaims(p, len(problems)+len(p.Unmodelled) > 0)...)
 		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
 	}
+	p.UnreadClaims = nil
 }
 
 // VolumeLimits reads how many volumes the CSI drivers of a node say they can attach to it, by driver.
@@ -311,6 +314,7 @@ func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 		}
 	}
 	out.Spec.VolumeName, out.Spec.StorageClassName = in.Spec.VolumeName, in.Spec.StorageClassName
+	out.Spec.AccessModes = in.Spec.AccessModes
 	out.Status.Phase = in.Status.Phase
 	return out
 }

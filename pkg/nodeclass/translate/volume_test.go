@@ -241,6 +241,7 @@ func TestSlimCopies(t *testing.T) {
 	claim.Annotations = map[string]string{bindCompleted: "yes", "other": "x", corev1.BetaStorageClassAnnotation: "gp3",
 		"volume.kubernetes.io/selected-node": "n1"}
 	claim.OwnerReferences = []metav1.OwnerReference{{APIVersion: "v1", Kind: "Pod", Name: "web"}}
+	claim.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	slimClaim, slimVolume := SlimClaim(&claim), SlimVolume(&volume)
 	for _, c := range []struct {
 		name        string
@@ -248,7 +249,7 @@ func TestSlimCopies(t *testing.T) {
 		want        []string
 	}{
 		{"claim", claim, slimClaim, []string{"ObjectMeta.Name", "ObjectMeta.Namespace", "ObjectMeta.DeletionTimestamp",
-			"ObjectMeta.Annotations", "ObjectMeta.OwnerReferences", "Spec.StorageClassName", "Spec.VolumeName", "Status.Phase"}},
+			"ObjectMeta.Annotations", "ObjectMeta.OwnerReferences", "Spec.AccessModes", "Spec.StorageClassName", "Spec.VolumeName", "Status.Phase"}},
 		{"volume", volume, slimVolume, []string{"ObjectMeta.Name", "ObjectMeta.DeletionTimestamp", "Spec.NodeAffinity",
 			"Spec.PersistentVolumeSource.AWSElasticBlockStore", "Spec.PersistentVolumeSource.HostPath",
 			"Spec.PersistentVolumeSource.Local", "Spec.PersistentVolumeSource.CSI"}},
