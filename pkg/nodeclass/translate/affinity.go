@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"fmt"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -92,11 +93,13 @@ func preferredTerm(t corev1.NodeSelectorTerm) (out []requirements.Requirement) {
 		return nil
 	}
 	for _, e := range t.MatchExpressions {
-		values := slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool { return !isLabelValue(v) })
+		values := slices.DeleteFunc(slices.Clone(e.Values), func(v string) bool {
+			return !isLabelValue(v) && e.Operator != corev1.NodeSelectorOpGt // which has a number
+		})
 		if e.Operator == corev1.NodeSelectorOpNotIn && len(values) == 0 {
 			continue
 		}
-		r, err := requirements.NewRequirement(stableKey(e.Key), requirements.Operator(e.Operator), values...)
+		r, err := nodeRequirement(e.Key, e.Operator, values)
 		if err != nil || labelRefusal(r) != "" {
 			return nil
 		}
@@ -107,13 +110,27 @@ func preferredTerm(t corev1.NodeSelectorTerm) (out []requirements.Requirement) {
 	return out
 }
 
+// nodeRequirement is what is asked of a node's label. Every node has a name, also one that has none yet: who asks for
+// any gets one that is not empty. No label is a number below 0.
+func nodeRequirement(key string, op corev1.NodeSelectorOperator, values []string) (requirements.Requirement, error) {
+	if key == corev1.LabelHostname && op == corev1.NodeSelectorOpExists {
+		return requirements.NewRequirement(key, requirements.NotIn, "")
+	}
+	if op == corev1.NodeSelectorOpGt && len(values) == 1 {
+		if n, err := strconv.ParseInt(values[0], 10, 64); err == nil && n < 0 {
+			return requirements.NewRequirement(stableKey(key), requirements.Gte, "0")
+		}
+	}
+	return requirements.NewRequirement(stableKey(key), requirements.Operator(op), values...)
+}
+
 func termFrom(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
 	if len(t.MatchFields) > 0 {
 		return nil, fmt.Errorf("node affinity by field (%s in matchFields) is not supported", t.MatchFields[0].Key)
 	}
 	var out []requirements.Requirement
 	for _, e := range t.MatchExpressions {
-		r, err := requirements.NewRequirement(stableKey(e.Key), requirements.Operator(e.Operator), e.Values...)
+		r, err := nodeRequirement(e.Key, e.Operator, e.Values)
 		if err != nil {
 			return nil, fmt.Errorf("node affinity: %w", err)
 		}

@@ -22,6 +22,7 @@ func TestPreferencesThatNoClaimMayName(t *testing.T) {
 		{"{key: kubernetes.io/hostname, operator: In, values: [a]}", ""},
 		{"{key: kubernetes.io/hostname, operator: NotIn, values: [a]}, {key: team, operator: Exists}", "team exists"},
 		{"{key: kubernetes.io/hostname, operator: In, values: [a]}, {key: team, operator: Exists}", ""},
+		{"{key: kubernetes.io/hostname, operator: Exists}, {key: team, operator: Exists}", "team exists"},
 		{"{key: karpenter.sh/nodepool-hash, operator: DoesNotExist}", ""},
 		{"{key: karpenter.sh/provisioner-name, operator: DoesNotExist}, {key: team, operator: Exists}", ""},
 		{"{key: karpenter.sh/initialized, operator: In, values: ['true']}", ""},
@@ -33,7 +34,8 @@ func TestPreferencesThatNoClaimMayName(t *testing.T) {
 		{"{key: team, operator: NotIn, values: ['a b']}", ""},
 		{"{key: team, operator: NotIn, values: []}", ""},
 		{"{key: size, operator: Gt, values: ['3']}", "size >= 4"},
-		{"{key: size, operator: Gt, values: ['-3']}", ""},
+		{"{key: size, operator: Gt, values: ['-3']}", "size >= 0"},
+		{"{key: size, operator: Lt, values: ['-3']}", ""},
 		{"{key: karpenter.sh/nodepool, operator: In, values: [a]}", "karpenter.sh/nodepool in (a)"},
 	} {
 		p := Pod(affine(t, "preferredDuringSchedulingIgnoredDuringExecution: [{weight: 1, preference: {matchExpressions: ["+
@@ -65,6 +67,7 @@ func TestRequiredTermsThatNoNewNodeMeets(t *testing.T) {
 			"kubernetes.io/arch in (amd64)", nil},
 		{"{matchExpressions: [{key: kubernetes.io/hostname, operator: NotIn, values: [a]}]}",
 			"kubernetes.io/hostname not in (a)", nil},
+		{"{matchExpressions: [{key: kubernetes.io/hostname, operator: Exists}]}", "kubernetes.io/hostname not in ()", nil},
 		{"{matchExpressions: [{key: karpenter.sh/x, operator: DoesNotExist}]}", "karpenter.sh/x does not exist", nil},
 		{"{matchExpressions: [" + host + ", " + amd64 + "]}", "",
 			[]string{"it selects its node by kubernetes.io/hostname, which no new node can promise"}},
