@@ -1,10 +1,12 @@
 package bootstrap
 
 import (
+	"fmt"
 	"maps"
 	"regexp"
 	"slices"
 	"strconv"
+	"strings"
 
 	"github.com/pelletier/go-toml/v2"
 )
@@ -36,7 +38,9 @@ func bottlerocketUserData(in Input) (string, error) {
 		if err != nil {
 			return "", err
 		}
-		commands["000-mount-instance-storage"] = mountInstanceStore(in.ImageVersion)
+		if !initializesStorage(commands) {
+			commands["000-mount-instance-storage"] = mountInstanceStore(in.ImageVersion)
+		}
 	}
 	text, err := toml.Marshal(doc)
 	if err != nil {
@@ -111,6 +115,21 @@ func putKubelet(k tomlTable, in Input) {
 	if v := in.Kubelet.CPUCFSQuota; v != nil {
 		k["cpu-cfs-quota-enforced"] = *v
 	}
+}
+
+// initializesStorage reports whether one of the user's bootstrap commands joins the local disks. A second one fails,
+// and the node with it.
+func initializesStorage(commands tomlTable) bool {
+	for _, name := range slices.Sorted(maps.Keys(commands)) {
+		one, _ := commands[name].(tomlTable)
+		list, _ := one["commands"].([]any)
+		for _, command := range list {
+			if strings.HasPrefix(fmt.Sprint(command), "[apiclient ephemeral-storage init") {
+				return true
+			}
+		}
+	}
+	return false
 }
 
 // mountInstanceStore is the bootstrap command that joins the local disks and puts the pods' directories on them. Since
