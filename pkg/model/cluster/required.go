@@ -11,6 +11,7 @@ import (
 const (
 	requiredFeature = "feature "
 	requiredDriver  = "CSI driver "
+	requiredVolume  = "free volume of StorageClass "
 )
 
 // RequiredFeature names a feature that a kubelet declares, as pods require it and nodes provide it.
@@ -18,6 +19,15 @@ func RequiredFeature(name string) string { return requiredFeature + name }
 
 // RequiredDriver names a CSI driver of which a node's CSINode has an entry, as pods require it and nodes provide it.
 func RequiredDriver(name string) string { return requiredDriver + name }
+
+// RequiredVolume names a StorageClass of whose volumes, which somebody makes beforehand, one that nobody has claimed is
+// on the node, as pods require it and nodes provide it.
+func RequiredVolume(class string) string { return requiredVolume + class }
+
+// comesWithNode reports whether an agent brings the part to a node after its start: a CSI driver or its volumes.
+func comesWithNode(part string) bool {
+	return strings.HasPrefix(part, requiredDriver) || strings.HasPrefix(part, requiredVolume)
+}
 
 // driverRegisters is how long a CSI driver may take to register on a node that is ready. Chosen, not measured.
 const driverRegisters = 2 * time.Minute
@@ -40,17 +50,18 @@ func (s *Snapshot) Provides(h StateNode, part string) bool {
 		class, _ := s.ClassOf(h.Claim.ClassKey())
 		return s.NewNodeProvides(class, part)
 	}
-	if strings.HasPrefix(part, requiredDriver) {
+	if comesWithNode(part) {
 		return h.Claim != nil && (!h.Initialized() || s.Now.Sub(h.Node.ReadySince) < driverRegisters)
 	}
 	return false
 }
 
-// NewNodeProvides reports whether a new node of the class has what a pod requires. CSI drivers come with their
-// DaemonSets. Its nodes of the same spec and image show which features it has; while there is none, the version of
-// Kubernetes in the names of its images does, and where these tell none, kubelets are as new as the feature.
+// NewNodeProvides reports whether a new node of the class has what a pod requires. CSI drivers, and those who make
+// volumes of local disks, come with their DaemonSets. Its nodes of the same spec and image show which features it has;
+// while there is none, the version of Kubernetes in the names of its images does, and where these tell none, kubelets
+// are as new as the feature.
 func (s *Snapshot) NewNodeProvides(class instancetypes.Class, part string) bool {
-	if strings.HasPrefix(part, requiredDriver) {
+	if comesWithNode(part) {
 		return true
 	}
 	since, seen := declaredSince(part), false

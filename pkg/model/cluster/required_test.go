@@ -30,6 +30,7 @@ func TestFeaturesOfNewNodes(t *testing.T) {
 		"a node that is not ready":    {0, func() (Node, Claim) { return node("n", "ami", false) }, restarts, true},
 		"a node of another image":     {36, func() (Node, Claim) { return node("n", "ami-old", true) }, restarts, true},
 		"a driver":                    {35, nil, "CSI driver x", true},
+		"a volume":                    {35, nil, "free volume of StorageClass x", true},
 	} {
 		class := instancetypes.Class{Name: "c", KubeletMinor: c.kubelet, Images: []instancetypes.Image{{ID: "ami"}}}
 		s := Snapshot{Classes: []instancetypes.Class{class}}
@@ -57,7 +58,7 @@ func TestDriversRegisterLate(t *testing.T) {
 		since    time.Duration
 		claim    *Claim
 		provides []string
-		want     [2]bool // the driver, the feature
+		want     [2]bool // the driver and a volume, the feature
 	}{
 		"just ready":           {time.Minute, &Claim{Conditions: done}, nil, [2]bool{true, false}},
 		"ready for long":       {2 * time.Minute, &Claim{Conditions: done}, nil, [2]bool{}},
@@ -67,6 +68,9 @@ func TestDriversRegisterLate(t *testing.T) {
 		"has both":             {time.Hour, nil, []string{"CSI driver d", "feature " + feature}, [2]bool{true, true}},
 	} {
 		h := StateNode{Node: &Node{Ready: c.since > 0, ReadySince: now.Add(-c.since), Provides: c.provides}, Claim: c.claim}
+		if got := s.Provides(h, RequiredVolume("d")); got != (c.want[0] && len(c.provides) == 0) {
+			t.Errorf("%s: a volume %t", name, got)
+		}
 		if got := [2]bool{s.Provides(h, RequiredDriver("d")), s.Provides(h, RequiredFeature(feature))}; got != c.want {
 			t.Errorf("%s: driver and feature %v, want %v", name, got, c.want)
 		}

@@ -141,6 +141,9 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound though its storage class %s binds immediately", key,
 			class.Name)
 	}
+	if class.Provisioner == noProvisioner {
+		return s.ofFreeVolumes(class.Name)
+	}
 	out, err := ofTopologies(class.AllowedTopologies)
 	if node := c.Annotations[selectedNode]; node != "" && err == nil && !moves {
 		on := [][]requirements.Requirement{{requirements.Of(corev1.LabelHostname, node)}}
@@ -255,6 +258,7 @@ func (s *Storage) FillPod(p *cluster.Pod) {
 		}
 	}
 	if p.Provisionable() {
+		s.addLocalVolumes(p)
 		problems = append(problems, s.takeClaims(p, len(problems)+len(p.Unmodelled) > 0)...)
 		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
 	}
@@ -325,6 +329,8 @@ func SlimVolume(in *corev1.PersistentVolume) corev1.PersistentVolume {
 		DeletionTimestamp: in.DeletionTimestamp}}
 	out.Spec.NodeAffinity, out.Spec.Local, out.Spec.HostPath = in.Spec.NodeAffinity, in.Spec.Local, in.Spec.HostPath
 	out.Spec.AWSElasticBlockStore = in.Spec.AWSElasticBlockStore
+	out.Spec.StorageClassName, out.Spec.ClaimRef, out.Status.Phase = in.Spec.StorageClassName, in.Spec.ClaimRef,
+		in.Status.Phase
 	for _, key := range zoneLabels() {
 		if v, ok := in.Labels[key]; ok {
 			if out.Labels == nil {

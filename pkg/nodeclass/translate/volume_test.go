@@ -252,7 +252,7 @@ func TestSlimCopies(t *testing.T) {
 			"ObjectMeta.Annotations", "ObjectMeta.OwnerReferences", "Spec.AccessModes", "Spec.StorageClassName", "Spec.VolumeName", "Status.Phase"}},
 		{"volume", volume, slimVolume, []string{"ObjectMeta.Name", "ObjectMeta.DeletionTimestamp", "Spec.NodeAffinity",
 			"Spec.PersistentVolumeSource.AWSElasticBlockStore", "Spec.PersistentVolumeSource.HostPath",
-			"Spec.PersistentVolumeSource.Local", "Spec.PersistentVolumeSource.CSI"}},
+			"Spec.PersistentVolumeSource.Local", "Spec.PersistentVolumeSource.CSI", "Spec.StorageClassName", "Spec.ClaimRef", "Status.Phase"}},
 	} {
 		differ := map[string]bool{"ObjectMeta.Annotations": true, "ObjectMeta.OwnerReferences": true, "Spec.PersistentVolumeSource.CSI": true} // a part of them
 		var kept []string

@@ -88,6 +88,7 @@ func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 		s.Nodes[i].VolumeLimits = said[s.Nodes[i].Name].limits
 		known.AddDrivers(&s.Nodes[i], said[s.Nodes[i].Name].drivers)
 	}
+	known.AddVolumes(s.Nodes)
 	known.NoteUsers(s.Pods)
 	for i := range s.Pods {
 		if p := &s.Pods[i]; len(p.UnreadClaims) > 0 {

@@ -1,0 +1,91 @@
+package translate
+
+import (
+	"maps"
+	"slices"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
+)
+
+// noProvisioner is in the place of the driver in storage classes whose volumes somebody makes beforehand.
+const noProvisioner = "kubernetes.io/no-provisioner"
+
+// freeVolumes are the volumes of the class that nobody has claimed, sorted by name.
+func (s Storage) freeVolumes(class string) (out []corev1.PersistentVolume) {
+	for _, name := range slices.Sorted(maps.Keys(s.Volumes)) {
+		v := s.Volumes[name]
+		if v.Spec.StorageClassName == class && v.Spec.ClaimRef == nil && v.DeletionTimestamp == nil &&
+			(v.Status.Phase == corev1.VolumeAvailable || v.Status.Phase == "") {
+			out = append(out, v)
+		}
+	}
+	return out
+}
+
+// areLocal reports whether the volumes of a class are on disks of nodes, so that new nodes bring more. Of a class
+// without free volumes that is supposed.
+func areLocal(free []corev1.PersistentVolume) bool {
+	return len(free) == 0 ||
+		slices.ContainsFunc(free, func(v corev1.PersistentVolume) bool { return v.Spec.Local != nil })
+}
+
+// ofFreeVolumes is where the free volumes of a class are that nobody makes when they are needed; no limit where they
+// are local, see FillPod.
+func (s Storage) ofFreeVolumes(class string) (out [][]requirements.Requirement, err error) {
+	free := s.freeVolumes(class)
+	if areLocal(free) {
+		return nil, nil
+	}
+	for _, v := range free {
+		one, err := s.ofVolume(v.Name)
+		if err != nil || len(one) == 0 {
+			return nil, err
+		}
+		out = append(out, one...)
+	}
+	return out, nil
+}
+
+// addLocalVolumes has a pod that waits require a free volume of each class of its unbound claims that has local ones.
+func (s Storage) addLocalVolumes(p *cluster.Pod) {
+	for _, name := range p.UnreadClaims {
+		c, known := s.Claims[p.Namespace+"/"+name]
+		class := classNameOf(&c)
+		if !known || c.Spec.VolumeName != "" || s.Classes[class].Provisioner != noProvisioner ||
+			!areLocal(s.freeVolumes(class)) {
+			continue
+		}
+		if part := cluster.RequiredVolume(class); !slices.Contains(p.Requires, part) {
+			p.Requires = slices.Sorted(slices.Values(append(slices.Clip(p.Requires), part)))
+		}
+	}
+}
+
+// AddVolumes adds to what nodes provide the free local volumes on them, by class.
+func (s Storage) AddVolumes(nodes []cluster.Node) {
+	for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
+		if s.Classes[class].Provisioner != noProvisioner {
+			continue
+		}
+		free := s.freeVolumes(class)
+		for i := range nodes {
+			if slices.ContainsFunc(free, func(v corev1.PersistentVolume) bool { return isOnNode(v, nodes[i].Labels) }) {
+				nodes[i].Provides = append(slices.Clip(nodes[i].Provides), cluster.RequiredVolume(class))
+			}
+		}
+	}
+}
+
+// isOnNode reports whether the volume can be used on a node with these labels.
+func isOnNode(v corev1.PersistentVolume, labels map[string]string) bool {
+	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
+		return true
+	}
+	return slices.ContainsFunc(v.Spec.NodeAffinity.Required.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
+		rs, err := termFrom(t)
+		return err == nil && requirements.NewSet(rs...).Matches(labels)
+	})
+}
