@@ -41,8 +41,7 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 	}
 	translate.SettleClaims(s.Pods, classes)
 	for _, name := range translate.UnmetResources(*s) {
-		if c, ok := translate.ServingClass(classes, name); ok {
-			c.Resource = name
+		for _, c := range translate.ServingClasses(classes, name) {
 			s.Devices.Classes = append(s.Devices.Classes, c.DeviceClass)
 		}
 	}

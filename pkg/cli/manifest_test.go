@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -109,6 +110,43 @@ func TestPlanOfDevices(t *testing.T) {
 	}
 	if d := cmp.Diff(got[0].NodeClaims, got[1].NodeClaims); d != "" {
 		t.Errorf("nodes for requests and for claims differ (-requests +claims):\n%s", d)
+	}
+}
+
+// Sixteen pods that claim a GPU and four EFA interfaces on one PCIe root each get two p5.48xlarge, unless a pod wants
+// one of such devices alone.
+func TestPlanOfDevicesOnOnePCIeRoot(t *testing.T) {
+	const template = "apiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: %s}\nspec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}%s}}}\n---\n"
+	const pods = "apiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s}\nspec: {replicas: %d, selector: {matchLabels: {app: a}}, template: {metadata: {labels: {app: a}}, spec: {resourceClaims: [{name: c, resourceClaimTemplateName: %s}], " +
+		"containers: [{name: a, image: a, resources: {requests: {cpu: 8, memory: 64Gi}, claims: [{name: c}]}}]}}}\n---\n"
+	train := fmt.Sprintf(template, "root", ", {name: e, exactly: {deviceClassName: efa.networking.k8s.aws, count: 4}}], constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]") + fmt.Sprintf(pods, "train", 16, "root")
+	for text, want := range map[string]string{train: "p5.48xlarge 8, p5.48xlarge 8; []",
+		train + fmt.Sprintf(template, "one", "]") + fmt.Sprintf(pods, "infer", 1, "one"): "; [its devices on one PCIe root cannot be counted: pods ask for deviceclass.resource.kubernetes.io/gpu.nvidia.com too, which may be of the same devices]"} {
+		file := filepath.Join(t.TempDir(), "train.yaml")
+		if err := os.WriteFile(file, []byte(text+plainPool), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var p workload.Placement
+		code, out, progress := run("plan", "-f", file, "-o", "json")
+		if err := json.Unmarshal([]byte(out), &p); code != 0 && code != 2 || err != nil {
+			t.Fatalf("exit %d, %v, %s%s", code, err, out, progress)
+		}
+		var nodes []string
+		for _, c := range p.NodeClaims {
+			n := 0
+			for _, k := range c.Pods {
+				n += int(k)
+			}
+			nodes = append(nodes, fmt.Sprint(c.InstanceType, " ", n))
+		}
+		var why []string
+		for _, u := range p.Unplaced {
+			why = append(why, u.Reasons...)
+		}
+		slices.Sort(why)
+		if got := fmt.Sprint(strings.Join(nodes, ", "), "; ", slices.Compact(why)); !strings.HasSuffix(got, want) {
+			t.Errorf("%s, want %s", got, want)
+		}
 	}
 }
 

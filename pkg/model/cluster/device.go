@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"math"
 	"slices"
 	"strings"
 
@@ -25,6 +26,34 @@ type DeviceClass struct {
 	Unread   string `json:"unread,omitempty"` // why its devices cannot be counted; empty where they are
 	// the extended resource of which an instance type has as many as its nodes have devices; empty where nobody knows
 	CountedBy string `json:"countedBy,omitempty"`
+	// how many devices of the class one unit of Resource is, all on one PCIe root together with those of the other
+	// classes of Resource; 0 for one device anywhere
+	PerRoot int64 `json:"perRoot,omitempty"`
+}
+
+// deviceClass is the prefix of the extended resource that Kubernetes names after a DeviceClass.
+const deviceClass = "deviceclass.resource.kubernetes.io/"
+
+// Bundle is the prefix of a resource that stands for devices of certain DeviceClasses on one PCIe root.
+const Bundle = "pcie-bundle.joiner.sh/"
+
+// IsClaimed reports whether the resource stands for devices that pods claim by their class. No kubelet reports it.
+func IsClaimed(name string) bool {
+	return strings.HasPrefix(name, deviceClass) || strings.HasPrefix(name, Whole) || strings.HasPrefix(name, Bundle)
+}
+
+// Bundles are the classes that serve each resource of devices on one PCIe root, sorted by resource.
+func (d Devices) Bundles() (out [][]DeviceClass) {
+	for _, c := range d.Classes {
+		switch last := len(out) - 1; {
+		case c.PerRoot == 0:
+		case last >= 0 && out[last][0].Resource == c.Resource:
+			out[last] = append(out[last], c)
+		default:
+			out = append(out, []DeviceClass{c})
+		}
+	}
+	return out
 }
 
 // Whole is the prefix of a resource of which a node has WholeUnits for each DeviceClass that it has devices of: a claim
@@ -33,6 +62,16 @@ const (
 	Whole      = "all-devices.joiner.sh/"
 	WholeUnits = 1000 // more than pods fit on a node
 )
+
+// BundlesOnRoot is how often a PCIe root has the devices of all parts, of each of which it has so many. A claim that is
+// allocated makes it one less at most, whichever of the devices it gets.
+func BundlesOnRoot(parts []DeviceClass, has func(DeviceClass) int64) int64 {
+	least := int64(math.MaxInt64)
+	for _, c := range parts {
+		least = min(least, has(c)/c.PerRoot)
+	}
+	return least
+}
 
 // WholeOf is how many units a node with so many devices has: none if no claim may have that many.
 func WholeOf(devices int64) int64 {

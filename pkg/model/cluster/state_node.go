@@ -243,7 +243,8 @@ func (h StateNode) Capacity() resources.List {
 	return out
 }
 
-// Allocatable is the node's, with the claim's figures where an uninitialized node reports none.
+// Allocatable is the node's, with the claim's figures where an uninitialized node reports none. Devices of which it has
+// published some are counted, even if all are taken.
 func (h StateNode) Allocatable() resources.List {
 	if h.Node == nil {
 		return h.Claim.Allocatable
@@ -253,7 +254,7 @@ func (h StateNode) Allocatable() resources.List {
 		return out
 	}
 	for _, name := range h.Claim.Allocatable.Names() {
-		if out.Get(name) == 0 {
+		if out.Get(name) == 0 && !(IsClaimed(name) && h.Node.Capacity.Get(name) > 0) {
 			out = out.With(name, h.Claim.Allocatable.Get(name))
 		}
 	}

@@ -33,3 +33,45 @@ func TestTypesHaveDevices(t *testing.T) {
 		}
 	}
 }
+
+// A type has as many bundles as its PCIe roots have devices for, where it has the devices that are known of it.
+func TestTypesHaveBundles(t *testing.T) {
+	const gpu, efa, name = "nvidia.com/gpu", "vpc.amazonaws.com/efa", "pcie-bundle.joiner.sh/x"
+	for _, c := range []struct {
+		typ              string
+		has              [2]int64 // GPUs and EFA interfaces
+		gpus, efas, want int64    // in a bundle
+	}{
+		{"p5.48xlarge", [2]int64{8, 32}, 1, 4, 8},
+		{"p5.48xlarge", [2]int64{8, 32}, 1, 3, 8},
+		{"p5.48xlarge", [2]int64{8, 32}, 1, 5, 0},
+		{"p5.48xlarge", [2]int64{8, 32}, 2, 0, 0},
+		{"p5.48xlarge", [2]int64{8, 32}, 0, 2, 16},
+		{"p5.48xlarge", [2]int64{8, 31}, 1, 4, 0}, // its class gives it other interfaces
+		{"p5.48xlarge", [2]int64{8, 31}, 1, 0, 8},
+		{"p5.48xlarge", [2]int64{4, 32}, 1, 4, 0},
+		{"p5en.48xlarge", [2]int64{8, 16}, 1, 4, 4},
+		{"p5en.48xlarge", [2]int64{8, 16}, 2, 4, 4},
+		{"p4d.24xlarge", [2]int64{8, 4}, 1, 1, 4},
+		{"g6e.48xlarge", [2]int64{8, 4}, 1, 1, 0}, // no root has both
+		{"g6e.48xlarge", [2]int64{8, 4}, 0, 2, 2},
+		{"unheard.of", [2]int64{8, 32}, 1, 4, 0},
+	} {
+		types := []instancetypes.Type{{Name: c.typ, Capacity: resources.List{}.With(gpu, c.has[0]).With(efa, c.has[1])}}
+		var classes []cluster.DeviceClass
+		for by, n := range map[string]int64{gpu: c.gpus, efa: c.efas} {
+			if n > 0 {
+				classes = append(classes, cluster.DeviceClass{Resource: name, Name: by, CountedBy: by, PerRoot: n})
+			}
+		}
+		s := cluster.Snapshot{Devices: cluster.Devices{Known: true, Classes: classes}}
+		got := overlays.ByPool(s, func(string) []instancetypes.Type { return types })(cluster.Pool{})[0]
+		if n := got.Capacity.Get(name); n != c.want || got.Allocatable.Get(name) != c.want {
+			t.Errorf("%+v: it has %d", c, n)
+		}
+		s.Devices.Classes = append(s.Devices.Classes, cluster.DeviceClass{Resource: name, Name: "more", PerRoot: 1})
+		if n := overlays.ByPool(s, func(string) []instancetypes.Type { return types })(cluster.Pool{})[0].Capacity.Get(name); n != 0 {
+			t.Errorf("%+v: with devices that nobody counts it has %d", c, n)
+		}
+	}
+}

@@ -56,6 +56,8 @@ func (v index) describeServer(name string) string {
 		return ""
 	case class.Unread != "":
 		return "; DeviceClass " + class.Name + " serves it, whose devices cannot be counted: " + class.Unread
+	case class.PerRoot > 0:
+		return "; no PCIe root has that many devices by the node's ResourceSlices"
 	}
 	return "; DeviceClass " + class.Name + " serves it, and no ResourceSlice of the node has a device of driver " +
 		class.Driver + " that it selects"

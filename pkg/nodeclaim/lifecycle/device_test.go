@@ -24,6 +24,8 @@ func TestWhoServesWhatANodeLacks(t *testing.T) {
 			"and no ResourceSlice of the node has a device of driver nvidia that it selects"},
 		{cluster.Devices{Known: true, Classes: []cluster.DeviceClass{unread}}, "the node does not offer nvidia.com/gpu yet; DeviceClass odd serves it, " +
 			"whose devices cannot be counted: it has no selector"},
+		{cluster.Devices{Known: true, Classes: []cluster.DeviceClass{{Resource: "nvidia.com/gpu", Name: "gpu.nvidia.com", PerRoot: 2}}}, "the node does not offer nvidia.com/gpu yet; " +
+			"no PCIe root has that many devices by the node's ResourceSlices"},
 	} {
 		since := start().Add(-time.Hour)
 		s := cluster.Snapshot{Now: start(), Rules: cluster.Settings{}, Devices: c.devices}

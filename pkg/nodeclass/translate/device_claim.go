@@ -26,15 +26,19 @@ const mostDeviceClaims = 100
 // makes more waits alone.
 const mostDeviceTemplates = 1000
 
-// addDeviceTemplates names the ResourceClaimTemplates and ResourceClaims of the pod.
-func addDeviceTemplates(out *cluster.Pod, s corev1.PodSpec) {
-	if n := len(s.ResourceClaims); n > mostDeviceClaims {
+// addDeviceTemplates names the ResourceClaimTemplates and ResourceClaims of the pod, without those of which its status
+// says that no claim was made since it needs none.
+func addDeviceTemplates(out *cluster.Pod, p *corev1.Pod) {
+	if n := len(p.Spec.ResourceClaims); n > mostDeviceClaims {
 		out.Unmodelled = append(out.Unmodelled, fmt.Sprintf("it has %d resourceClaims; at most %d are supported", n,
 			mostDeviceClaims))
 		return
 	}
-	for _, c := range s.ResourceClaims {
+	for _, c := range p.Spec.ResourceClaims {
 		switch {
+		case slices.ContainsFunc(p.Status.ResourceClaimStatuses, func(s corev1.PodResourceClaimStatus) bool {
+			return s.Name == c.Name && s.ResourceClaimName == nil
+		}):
 		case c.ResourceClaimTemplateName != nil:
 			out.DeviceTemplates = append(out.DeviceTemplates, *c.ResourceClaimTemplateName)
 		case c.ResourceClaimName != nil:
@@ -51,18 +55,19 @@ func addDeviceTemplates(out *cluster.Pod, s corev1.PodSpec) {
 
 // deviceAsk is what one ResourceClaim asks for.
 type deviceAsk struct {
-	byClass map[string]int64 // how many devices of each DeviceClass
-	whole   []string         // DeviceClasses of which it asks for all devices of a node
-	refused string           // why they cannot be counted; empty where they are
+	byClass  map[string]int64 // how many devices of each DeviceClass
+	together bool             // all of them on one PCIe root
+	whole    []string         // DeviceClasses of which it asks for all devices of a node
+	refused  string           // why they cannot be counted; empty where they are
 }
 
 // newDeviceAsk counts the devices that a claim asks for. It can where each request names one class and a number, and
-// any devices of the class will do, or all of a node.
+// any devices of the class will do, or all of a node, or any on one PCIe root.
 func newDeviceAsk(in resourcev1.ResourceClaimSpec) deviceAsk {
-	out := deviceAsk{byClass: map[string]int64{}}
-	if len(in.Devices.Constraints) > 0 {
-		return deviceAsk{refused: "it has constraints between devices"}
+	if why := constraintProblem(in.Devices); why != "" {
+		return deviceAsk{refused: why}
 	}
+	out := deviceAsk{byClass: map[string]int64{}, together: len(in.Devices.Constraints) > 0}
 	var total int64
 	for _, r := range in.Devices.Requests {
 		if why := uncountable(r); why != "" {
@@ -131,7 +136,7 @@ func (d ClaimedDevices) AddClaim(in *resourcev1.ResourceClaim) {
 	if !made && !extended {
 		d.named[in.Namespace+"/"+in.Name] = newNamedClaim(in, ask)
 	}
-	if extended || made && ask.refused == "" {
+	if extended || made && ask.refused == "" && !ask.together {
 		for _, r := range in.Spec.Devices.Requests {
 			if r.Exactly != nil {
 				through[r.Name] = r.Exactly.DeviceClassName
@@ -210,6 +215,7 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 // count adds the devices that are asked for, by resource. It returns why it cannot.
 func (d DeviceClaims) count(ask deviceAsk, into map[string]int64) (why string) {
 	why = ask.refused
+	byGroup, used := map[string]int64{}, []DeviceClass(nil)
 	for _, class := range slices.Concat(slices.Sorted(maps.Keys(ask.byClass)), ask.whole) {
 		c, ok := d.classes[class]
 		if !ok {
@@ -218,8 +224,17 @@ func (d DeviceClaims) count(ask deviceAsk, into map[string]int64) (why string) {
 			why = fmt.Sprintf("the devices of DeviceClass %s cannot be counted: %s", class, c.Unread)
 		}
 		if n := ask.byClass[class]; n > 0 {
-			into[deviceResource(c.inGroup())] += n
+			if byGroup[c.inGroup()] == 0 {
+				used = append(used, c)
+			}
+			byGroup[c.inGroup()] += n
 		}
+	}
+	if ask.together {
+		return cmp.Or(why, addBundle(byGroup, used, into))
+	}
+	for _, c := range used {
+		into[deviceResource(c.inGroup())] += byGroup[c.inGroup()]
 	}
 	for _, class := range ask.whole {
 		into[cluster.Whole+d.classes[class].inGroup()] += cluster.WholeUnits
@@ -294,6 +309,7 @@ func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
 			}
 		}
 	}
+	refuseBundles(pods, classes)
 }
 
 // claimedSince is when the oldest pod was created that claims devices, by resource.
@@ -301,7 +317,7 @@ func claimedSince(pods []cluster.Pod) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range pods {
 		for _, e := range pods[i].Need.Extended {
-			if at, known := since[e.Name]; isClaimed(e.Name) && (!known || pods[i].Created.Before(at)) {
+			if at, known := since[e.Name]; cluster.IsClaimed(e.Name) && (!known || pods[i].Created.Before(at)) {
 				since[e.Name] = pods[i].Created
 			}
 		}

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
 	"sigs.k8s.io/yaml"
 
@@ -60,7 +61,7 @@ func TestTemplatesAreCounted(t *testing.T) {
 		"admin":                            {exactly(", adminAccess: true"), "request r asks for admin access", 0},
 		"a part":                           {exactly(", capacity: {requests: {memory: 1Gi}}"), "request r asks for a part of a device", 0},
 		"first":                            {"{requests: [{name: r, firstAvailable: [{name: a, deviceClassName: gpu.nvidia.com}]}]}", "request r is firstAvailable", 0},
-		"together":                         {`{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}], constraints: [{matchAttribute: a/b}]}`, "it has constraints between devices", 0},
+		"together":                         {`{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}], constraints: [{matchAttribute: a/b}]}`, "its devices are to have the same a/b; those of the same resource.kubernetes.io/pcieRoot alone can be counted", 0},
 		"no class":                         {"{requests: [{name: r, exactly: {deviceClassName: gone}}]}", "DeviceClass gone does not exist", 0},
 		"unreadable":                       {"{requests: [{name: r, exactly: {deviceClassName: odd}}]}", "the devices of DeviceClass odd cannot be counted: its selector is more than equations of device.driver and device.attributes joined by &&: device.capacity['x'].y > 1", 0},
 	} {
@@ -97,6 +98,14 @@ func TestPodsNameTemplates(t *testing.T) {
 		if claims.FillPod(&q); !slices.Equal(q.Unmodelled, want) {
 			t.Errorf("a template that is not there: %q", q.Unmodelled)
 		}
+	}
+}
+
+// A claim of which a pod's status says that none was made, since it needs none, asks for nothing.
+func TestClaimsThatAPodDoesNotNeed(t *testing.T) {
+	p := read[corev1.Pod](t, `{spec: {resourceClaims: [{name: g, resourceClaimTemplateName: t}, {name: h, resourceClaimTemplateName: u}, {name: i, resourceClaimTemplateName: v}]}, status: {resourceClaimStatuses: [{name: g}, {name: h, resourceClaimName: made}]}}`)
+	if got := translate.Pod(&p).DeviceTemplates; !slices.Equal(got, []string{"u", "v"}) {
+		t.Errorf("it names templates %q", got)
 	}
 }
 

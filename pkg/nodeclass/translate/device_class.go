@@ -37,7 +37,7 @@ func UnmetResources(s cluster.Snapshot) []string {
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		for _, e := range p.NeedAnew.Extended {
-			unmet[e.Name] = unmet[e.Name] || isClaimed(e.Name)
+			unmet[e.Name] = unmet[e.Name] || cluster.IsClaimed(e.Name)
 		}
 		for _, e := range p.Need.Extended {
 			if n := byName[p.NodeName]; n != nil && n.Allocatable.Get(e.Name) == 0 {
@@ -49,7 +49,7 @@ func UnmetResources(s cluster.Snapshot) []string {
 		}
 	}
 	for name := range waitedFor {
-		if isClaimed(name) ||
+		if cluster.IsClaimed(name) ||
 			slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable.Get(name) == 0 }) {
 			unmet[name] = true
 		}
@@ -123,11 +123,6 @@ const (
 	neuronDriver = "neuron.aws.com"
 )
 
-// isClaimed reports whether the resource stands for devices that pods claim by their class.
-func isClaimed(name string) bool {
-	return strings.HasPrefix(name, resourcev1.ResourceDeviceClassPrefix) || strings.HasPrefix(name, cluster.Whole)
-}
-
 // GroupClasses finds the classes that select the same devices: what is claimed of them counts as claimed of the oldest.
 func GroupClasses(all []DeviceClass) {
 	byAge := make([]*DeviceClass, len(all))
@@ -161,6 +156,16 @@ func UsualDeviceClasses() []DeviceClass {
 	}
 	out[0].Name = "efa.networking.k8s.aws"
 	return out
+}
+
+// ServingClasses are the classes that serve an extended resource, each with it as its Resource: one, or those of the
+// devices on one PCIe root that it stands for.
+func ServingClasses(all []DeviceClass, name string) []DeviceClass {
+	if c, ok := ServingClass(all, name); ok {
+		c.Resource = name
+		return []DeviceClass{c}
+	}
+	return bundleParts(all, name)
 }
 
 // ServingClass is the class that serves an extended resource: the one of whose name it is made, else the newest of

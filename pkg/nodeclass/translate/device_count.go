@@ -29,6 +29,7 @@ type DeviceSlice struct {
 	size           int                 // devices
 	selected       map[string][]string // devices, by DeviceClass
 	tainted        map[string]bool     // devices that are not allocated any more
+	roots          map[string]string   // PCIe root, by device that is selected and says so
 	counters       map[string][]string // sets of counters that a device takes from, by device; most take from none
 }
 
@@ -38,7 +39,7 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules [
 	out := DeviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
 		of:   in.Spec.Pool.ResourceSliceCount,
 		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{},
-		tainted: map[string]bool{}}
+		tainted: map[string]bool{}, roots: map[string]string{}}
 	if in.Spec.NodeName != nil {
 		out.node = *in.Spec.NodeName
 	}
@@ -58,6 +59,9 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules [
 		for _, k := range classes {
 			if k.selector.selectsDevice(in.Spec.Driver, d) && !slices.Contains(out.selected[k.Name], d.Name) {
 				out.selected[k.Name] = append(out.selected[k.Name], d.Name)
+				if root, is := attributeOf(in.Spec.Driver, d, pcieRootDomain, pcieRoot).(string); is {
+					out.roots[d.Name] = root
+				}
 			}
 		}
 	}
@@ -95,8 +99,11 @@ func newestSlices(all []DeviceSlice) []DeviceSlice {
 }
 
 // deviceCount is how many devices of a DeviceClass a node has that are allocated or may be, how many of them were not
-// allocated through that class, and how many more are tainted.
-type deviceCount struct{ all, others, tainted int64 }
+// allocated through that class, and how many more are tainted. By PCIe root it has those that are no partitions.
+type deviceCount struct {
+	all, others, tainted int64
+	roots                map[string]rootCount
+}
 
 // DeviceCounts are counts by node and DeviceClass.
 type DeviceCounts map[string]map[string]deviceCount
@@ -125,8 +132,8 @@ func CountDevices(published []DeviceSlice, taken map[DeviceID]string, classes []
 func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string,
 	group map[string]string) {
 	type device struct {
-		class, name, node string
-		tainted           bool
+		class, name, node, root string
+		tainted                 bool
 	}
 	var all []device
 	// counters by device; by counters, through which class somebody took from them
@@ -135,7 +142,7 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		maps.Copy(sets, s.counters)
 		for class, names := range s.selected {
 			for _, name := range names {
-				all = append(all, device{class, name, s.node, s.tainted[name]})
+				all = append(all, device{class, name, s.node, s.roots[name], s.tainted[name]})
 			}
 		}
 	}
@@ -149,6 +156,11 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 	slices.SortFunc(all, func(a, b device) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.name, b.name), cmp.Compare(a.node, b.node))
 	})
+	for i := range all {
+		if i > 0 && all[i].class == all[i-1].class && all[i].name == all[i-1].name {
+			return // kube-scheduler allocates nothing of a pool with two devices of one name
+		}
+	}
 	counted := map[[2]string]bool{} // class and counters
 	for _, d := range all {
 		if slices.ContainsFunc(sets[d.name], func(set string) bool { return counted[[2]string{d.class, set}] }) {
@@ -164,6 +176,9 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 			k[d.node][d.class] = n
 			continue
 		}
+		if d.root != "" && len(sets[d.name]) == 0 {
+			n.addOnRoot(d.root, gone)
+		}
 		byOthers := func(through string) bool { return through == "" || group[through] != group[d.class] }
 		gone = gone && byOthers(through)
 		for _, set := range sets[d.name] {
@@ -178,19 +193,33 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 	}
 }
 
-// AddTo gives the nodes of a snapshot the resources that classes serve. What pods on a node got through the same class
-// by another name of the resource is not there for this one.
+// addOnRoot counts one more device on a PCIe root.
+func (n *deviceCount) addOnRoot(root string, taken bool) {
+	if n.roots == nil {
+		n.roots = map[string]rootCount{}
+	}
+	r := n.roots[root]
+	r.all++
+	if !taken {
+		r.free++
+	}
+	n.roots[root] = r
+}
+
+// AddTo gives the nodes of a snapshot the resources that classes serve, and the bundles of which the snapshot knows the
+// parts. What pods on a node got through the same class by another name of the resource is not there for this one.
 func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 	if len(k) == 0 {
 		return
 	}
+	k.addBundles(s)
 	asked := k.askedOnNodes(s.Pods)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		offered := n.Allocatable
 		for _, c := range classes {
 			has := k[n.Name][c.Name]
-			if has.all == 0 || offered.Get(c.Resource) > 0 {
+			if has.all == 0 || offered.Get(c.Resource) > 0 || c.PerRoot > 0 {
 				continue
 			}
 			left := has.all - has.others - askedBeside(c, classes, asked[n.Name])
@@ -210,7 +239,8 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 // askedBeside is how many of the devices of a class pods ask for by other resources than its own.
 func askedBeside(c DeviceClass, classes []DeviceClass, asked map[string]int64) (n int64) {
 	for _, other := range classes {
-		units := other.Name == c.Name && isClaimed(other.Resource) && isClaimed(c.Resource)
+		units := other.PerRoot > 0 || other.Name == c.Name && cluster.IsClaimed(other.Resource) &&
+			cluster.IsClaimed(c.Resource)
 		if other.inGroup() == c.inGroup() && other.Resource != c.Resource && !units {
 			n += asked[other.Resource]
 		}

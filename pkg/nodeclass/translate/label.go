@@ -77,7 +77,7 @@ func inDomain(key, domain string) bool {
 // addUnmodelled names the constraints of the pod that Joiner does not model, and for a pod that waits for a node those
 // that no node of ours can ever meet.
 func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
-	addDeviceTemplates(out, p.Spec)
+	addDeviceTemplates(out, p)
 	if p.Spec.SchedulingGroup != nil {
 		out.Unmodelled = append(out.Unmodelled, "scheduling in groups is not supported")
 	}

@@ -89,8 +89,7 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	var serving []translate.DeviceClass
 	out := cluster.Devices{Known: true}
 	for _, name := range wanted {
-		if class, ok := translate.ServingClass(all, name); ok {
-			class.Resource = name
+		for _, class := range translate.ServingClasses(all, name) {
 			serving, out.Classes = append(serving, class), append(out.Classes, class.DeviceClass)
 		}
 	}

@@ -64,6 +64,41 @@ func TestTemplatesInAnEmptyCluster(t *testing.T) {
 	}
 }
 
+// Of devices on one PCIe root both drivers are asked, each once, and a node has as many bundles as its roots.
+func TestTemplatesOfOnePCIeRoot(t *testing.T) {
+	const efas = `{metadata: {name: efa.networking.k8s.aws}, spec: {selectors: [{cel: {expression: "device.driver == 'dra.net' && device.attributes['dra.net'].pciDevice == 'Elastic Fabric Adapter (EFA)'"}}]}}`
+	const template = `{metadata: {name: two, namespace: default}, spec: {spec: {devices: {constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}], requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com}}, {name: e, exactly: {deviceClassName: efa.networking.k8s.aws}}]}}}}`
+	gpuOn := func(name, root string) string {
+		return `{name: ` + name + `, attributes: {type: {string: gpu}, resource.kubernetes.io/pcieRoot: {string: ` + root + `}}}`
+	}
+	efaOn := func(name, root string) string {
+		return strings.Replace(gpuOn(name, root), "type: {string: gpu}", "dra.net/pciDevice: {string: Elastic Fabric Adapter (EFA)}", 1)
+	}
+	server, client := serveDRA(t, map[string]string{"deviceclasses": theClass + "," + efas, "resourceclaims": "", "resourceclaimtemplates": template,
+		"resourceslices spec.driver=gpu.nvidia.com": sliceOf("n1", gpuOn("a", "r1")+","+gpuOn("b", "r2")),
+		"resourceslices spec.driver=dra.net":        strings.Replace(sliceOf("n1", efaOn("c", "r2")+","+efaOn("d", "r2")), "driver: gpu.nvidia.com", "driver: dra.net", 1)}, http.StatusNotFound)
+	s := lacking("n1")
+	s.Pods = []cluster.Pod{{Namespace: "default", Name: "web-1", Unscheduled: true, Need: resources.List{Pods: 1}, DeviceTemplates: []string{"two"}}}
+	if err := client.addDevices(t.Context(), &s); err != nil {
+		t.Fatal(err)
+	}
+	const name = "pcie-bundle.joiner.sh/1_efa.networking.k8s.aws_1_gpu.nvidia.com"
+	want := cluster.Devices{Known: true, Classes: []cluster.DeviceClass{{Resource: name, Name: "efa.networking.k8s.aws", Driver: "dra.net", CountedBy: "vpc.amazonaws.com/efa", PerRoot: 1},
+		{Resource: name, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com", CountedBy: gpu, PerRoot: 1}}}
+	if d := cmp.Diff(want, s.Devices); d != "" {
+		t.Errorf("classes (-want +got):\n%s", d)
+	}
+	if d := cmp.Diff(map[string][2]int64{"n1": {1, 1}}, offered(s, name)); d != "" || s.Pods[0].Need.Get(name) != 1 || len(s.Pods[0].Unmodelled) > 0 {
+		t.Errorf("the pod needs %s, %q; nodes (-want +got):\n%s", s.Pods[0].Need, s.Pods[0].Unmodelled, d)
+	}
+	asked := strings.Join(server.asked, "\n")
+	for _, driver := range []string{"dra.net", "gpu.nvidia.com"} {
+		if strings.Count(asked, "resourceslices spec.driver="+driver) != 1 {
+			t.Errorf("driver %s is not asked once:\n%s", driver, asked)
+		}
+	}
+}
+
 // Templates of one namespace that cannot be read leave the pods of that namespace alone without devices.
 func TestTemplatesOfOneNamespaceCannotBeRead(t *testing.T) {
 	server, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": "", "resourceclaims": "", "resourceclaimtemplates": theTemplate}, http.StatusNotFound)

@@ -45,7 +45,10 @@ func (s *draServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusBadRequest)
 		return
 	}
-	items, ok := s.lists[path.Base(plural)]
+	items, ok := s.lists[path.Base(plural)+" "+r.URL.Query().Get("fieldSelector")]
+	if !ok {
+		items, ok = s.lists[path.Base(plural)]
+	}
 	if !ok {
 		w.WriteHeader(s.code)
 		reason := map[int]metav1.StatusReason{http.StatusForbidden: metav1.StatusReasonForbidden, http.StatusNotFound: metav1.StatusReasonNotFound}[s.code]

@@ -53,6 +53,10 @@ type draw struct {
 	q        filter.Question
 	world    *scenario.World
 	kubelets map[string]int // by class
+
+	rooted, mixed bool        // most claims are of devices on one PCIe root; others are too
+	bundles       [2][2]int64 // GPUs and interfaces of such claims
+	planted       int64       // bundles that Joiner believes are on a node beyond those that are
 }
 
 func (d *draw) chance(n int) bool { return d.r.IntN(n) == 0 }
@@ -60,7 +64,9 @@ func (d *draw) chance(n int) bool { return d.r.IntN(n) == 0 }
 func newDraw(t *testing.T, seed uint64) *draw {
 	t.Helper()
 	d := &draw{r: rand.New(rand.NewPCG(seed, 1)), kubelets: map[string]int{}}
-	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210", "type g cpu=8000 mem=16384 milliusd=900\nresource nvidia.com/gpu 4"}
+	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210", "type g cpu=8000 mem=16384 milliusd=900\nresource nvidia.com/gpu 4",
+		"type p4d.24xlarge cpu=8000 mem=16384 milliusd=1900\nresource nvidia.com/gpu 8\nresource vpc.amazonaws.com/efa 4",
+		"type p6-b300.48xlarge cpu=8000 mem=16384 milliusd=2900\nresource nvidia.com/gpu 8\nresource vpc.amazonaws.com/efa 16"}
 	for i := range 1 + d.r.IntN(2) {
 		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(3)
 		d.kubelets[class] = kubelet
@@ -100,8 +106,8 @@ func (d *draw) addNode(name string) {
 	if len(drivers) > 0 || d.chance(2) {
 		d.q.CSINodes = append(d.q.CSINodes, &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSINodeSpec{Drivers: drivers}})
 	}
-	if d.chance(2) {
-		d.addSlice(name)
+	if d.rooted || d.chance(2) {
+		d.addSlices(name)
 	}
 	for i := range d.r.IntN(3) {
 		p := d.pod(fmt.Sprintf("on-%s-%d", name, i))
@@ -225,7 +231,7 @@ func (d *draw) seated(p plan.Plan) filter.Question {
 		pool, _ := d.world.Snapshot.PoolOf(l.Pool)
 		n, said := d.newNode(name, t, pool, l.Choice.Zone)
 		q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
-		q.ResourceSlices = append(slices.Clip(q.ResourceSlices), sliceOf(name, int(t.Capacity.Get(instancetypes.ResourceNVIDIA))))
+		q.ResourceSlices = append(slices.Clip(q.ResourceSlices), slicesOf(name, t)...)
 		for _, key := range l.Pods {
 			on[key] = name
 		}
@@ -252,10 +258,13 @@ func (d *draw) unseated(p plan.Plan) filter.Question {
 		for _, t := range d.world.Types {
 			n, said := d.newNode(pool.Name+"-"+t.Name, t, pool, "a")
 			q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
-			q.ResourceSlices = append(slices.Clip(q.ResourceSlices), sliceOf(n.Name, int(t.Capacity.Get(instancetypes.ResourceNVIDIA))))
+			q.ResourceSlices = append(slices.Clip(q.ResourceSlices), slicesOf(n.Name, t)...)
 		}
 	}
 	for _, u := range p.Unplaced {
+		if strings.Contains(strings.Join(u.Why, ""), notCounted) {
+			continue
+		}
 		q.Pods = append(q.Pods, d.q.Pods[slices.IndexFunc(d.q.Pods, func(x *corev1.Pod) bool { return x.Namespace+"/"+x.Name == u.Pod })])
 	}
 	return q
@@ -264,11 +273,12 @@ func (d *draw) unseated(p plan.Plan) filter.Question {
 // kube-scheduler refuses no pod that Joiner seats, and takes none onto a new node that Joiner leaves without a place, in
 // clusters of mixed versions with resized pods, CSI drivers that opt in, and claims of devices.
 func TestDraws(t *testing.T) {
-	a, refusing := newAsker(t, client.Minor(), gates), map[string]int{}
+	a, refusing, rooted := newAsker(t, client.Minor(), gates), map[string]int{}, map[string]int{}
 	for i := range *draws {
 		seed := *first + uint64(i)
 		d := newDraw(t, seed)
 		p := d.plan()
+		d.countRooted(p, rooted)
 		for _, v := range a.ask(d.q) {
 			refusing[v.Plugin]++
 		}
@@ -288,6 +298,12 @@ func TestDraws(t *testing.T) {
 			t.Errorf("of the pods on nodes that there are %q decides about %d, too few to tell: %v", plugin, refusing[plugin], refusing)
 		}
 	}
+	for _, where := range []string{"on a node", "on a new node", "not counted", "without a place"} {
+		if rooted[where] < *draws/50 {
+			t.Errorf("of the pods that claim devices on one PCIe root %d are %s, too few to tell: %v", rooted[where], where, rooted)
+		}
+	}
+	t.Logf("plugins %v, pods with devices on one PCIe root %v", refusing, rooted)
 }
 
 // kube-scheduler of this minor version and of another judge alike with their default gates, but for two things. 1.36

@@ -1,0 +1,219 @@
+package translate
+
+import (
+	"cmp"
+	"fmt"
+	"maps"
+	"slices"
+	"strconv"
+	"strings"
+	"time"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/util/validation"
+
+	"joiner.sh/pkg/model/cluster"
+)
+
+// A bundle is the devices of a claim that are all to be on one PCIe root, such as a GPU with four EFA interfaces. It
+// counts as one unit of a resource of its own where nobody else wants such devices: pods with the same bundle take them
+// in these numbers alone. So a PCIe root holds as many as its scarcest devices allow, whichever of them are allocated.
+
+// The attribute that devices on one PCIe root share.
+const (
+	pcieRootDomain = "resource.kubernetes.io"
+	pcieRoot       = "pcieRoot"
+)
+
+// constraintProblem is why constraints between devices cannot be counted; empty where they can, or there are none.
+func constraintProblem(in resourcev1.DeviceClaim) string {
+	if len(in.Constraints) == 0 {
+		return ""
+	}
+	one := in.Constraints[0]
+	switch {
+	case len(in.Constraints) > 1:
+		return "it has several constraints between devices"
+	case one.MatchAttribute == nil:
+		return "it has a constraint between devices that is not matchAttribute"
+	case *one.MatchAttribute != pcieRootDomain+"/"+pcieRoot:
+		return fmt.Sprintf("its devices are to have the same %.80s; those of the same %s/%s alone can be counted",
+			*one.MatchAttribute, pcieRootDomain, pcieRoot)
+	}
+	for _, r := range in.Requests {
+		switch {
+		case len(one.Requests) > 0 && !slices.Contains(one.Requests, r.Name):
+			return fmt.Sprintf("its constraint between devices leaves request %s out", r.Name)
+		case r.Exactly != nil && r.Exactly.AllocationMode == resourcev1.DeviceAllocationModeAll:
+			return fmt.Sprintf("request %s asks for all devices of a class, and for those of one PCIe root", r.Name)
+		}
+	}
+	return ""
+}
+
+// bundleResource is the resource that stands for so many devices of these classes on one PCIe root.
+func bundleResource(byClass map[string]int64) string {
+	var parts []string
+	for _, class := range slices.Sorted(maps.Keys(byClass)) {
+		parts = append(parts, strconv.FormatInt(byClass[class], 10)+"_"+class)
+	}
+	return cluster.Bundle + strings.Join(parts, "_")
+}
+
+// addBundle adds the devices that are to be on one PCIe root, of classes that stand for their groups. It returns why it
+// cannot.
+func addBundle(byGroup map[string]int64, classes []DeviceClass, into map[string]int64) (why string) {
+	name := bundleResource(byGroup)
+	a, b, shared := findShared(classes)
+	switch {
+	case shared:
+		return fmt.Sprintf("DeviceClasses %s and %s, of which devices are to be on one PCIe root, may select the same",
+			a, b)
+	case len(validation.IsQualifiedName(name)) > 0:
+		return fmt.Sprintf("its devices on one PCIe root have too long a name for a resource: %.120s", name)
+	}
+	into[name]++
+	return ""
+}
+
+// bundleParts are the classes of a bundle, each with how many of its devices are asked for; nil for any other resource.
+func bundleParts(all []DeviceClass, resource string) (out []DeviceClass) {
+	name, is := strings.CutPrefix(resource, cluster.Bundle)
+	words := strings.Split(name, "_") // no DeviceClass has one in its name
+	for i := 0; is && i+1 < len(words); i += 2 {
+		n, err := strconv.ParseInt(words[i], 10, 64)
+		at := slices.IndexFunc(all, func(c DeviceClass) bool { return c.Name == words[i+1] })
+		if err != nil || n < 1 || at < 0 {
+			return nil
+		}
+		c := all[at]
+		c.Resource, c.PerRoot = resource, n
+		out = append(out, c)
+	}
+	return out
+}
+
+// overlap reports whether a device may be of both classes.
+func (c DeviceClass) overlap(o DeviceClass) bool {
+	return c.inGroup() == o.inGroup() || !c.selector.apartFrom(o.selector)
+}
+
+// findShared returns two of the classes that may select the same device.
+func findShared(classes []DeviceClass) (a, b string, found bool) {
+	for i, c := range classes {
+		for _, before := range classes[:i] {
+			if c.overlap(before) {
+				return before.Name, c.Name, true
+			}
+		}
+	}
+	return "", "", false
+}
+
+// refuseBundles refuses the pods with bundles of whose devices other pods want some: which of them a pod gets is the
+// scheduler's choice. Of bundles that share devices the one that was claimed first counts.
+func refuseBundles(pods []cluster.Pod, all []DeviceClass) {
+	since := wantedSince(pods)
+	names := slices.DeleteFunc(slices.Collect(maps.Keys(since)), func(name string) bool {
+		return !strings.HasPrefix(name, cluster.Bundle)
+	})
+	slices.SortFunc(names, func(a, b string) int { return cmp.Or(since[a].Compare(since[b]), strings.Compare(a, b)) })
+	refused := map[string]string{} // with the resource that is of the same devices
+	var counted []DeviceClass
+	for _, name := range names {
+		parts := bundleParts(all, name)
+		if refused[name] = otherWant(parts, all, counted, since); refused[name] == "" {
+			counted = append(counted, parts...)
+		}
+	}
+	for i := range pods {
+		p := &pods[i]
+		for _, name := range names {
+			if other := refused[name]; other != "" && (p.Need.Get(name) > 0 || p.NeedAnew.Get(name) > 0) {
+				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("its devices on one PCIe root cannot be counted: "+
+					"pods ask for %s too, which may be of the same devices", other))
+			}
+		}
+	}
+}
+
+// otherWant is a resource that somebody asks for and that may be of devices of a bundle; empty if there is none.
+// counted are the classes of bundles that were claimed before.
+func otherWant(parts, all, counted []DeviceClass, since map[string]time.Time) string {
+	for _, part := range parts {
+		for _, c := range all {
+			if c.Unread != "" || !c.overlap(part) {
+				continue
+			}
+			for _, name := range []string{deviceResource(c.Name), cluster.Whole + c.Name, c.Resource, c.CountedBy} {
+				if _, is := since[name]; is {
+					return name
+				}
+			}
+		}
+		if at := slices.IndexFunc(counted, part.overlap); at >= 0 {
+			return counted[at].Resource
+		}
+	}
+	return ""
+}
+
+// wantedSince is when the oldest pod was created that asks for an extended resource or whose successor will, by
+// resource. Pods that are refused get none.
+func wantedSince(pods []cluster.Pod) map[string]time.Time {
+	since := map[string]time.Time{}
+	for i := range pods {
+		p := &pods[i]
+		if len(p.Unmodelled) > 0 {
+			continue
+		}
+		for _, e := range slices.Concat(p.Need.Extended, p.NeedAnew.Extended) {
+			if at, known := since[e.Name]; !known || p.Created.Before(at) {
+				since[e.Name] = p.Created
+			}
+		}
+	}
+	return since
+}
+
+// rootCount is how many devices of a DeviceClass are on a PCIe root of a node, and how many of them nobody has.
+type rootCount struct{ all, free int64 }
+
+// addBundles gives the nodes the bundles that their devices make. Those that pods of a node have are there for them;
+// what of the other devices is left for more says what is free, whoever has the rest.
+func (k DeviceCounts) addBundles(s *cluster.Snapshot) {
+	bundles := s.Devices.Bundles()
+	if len(bundles) == 0 {
+		return
+	}
+	had := map[[2]string]int64{} // by node and resource
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		for _, parts := range bundles {
+			if n := p.Need.Get(parts[0].Resource); n > 0 && p.NodeName != "" && !p.Terminal() {
+				had[[2]string{p.NodeName, parts[0].Resource}] += n
+			}
+		}
+	}
+	for i := range s.Nodes {
+		n := &s.Nodes[i]
+		for _, parts := range bundles {
+			name := parts[0].Resource
+			all, free := k.bundlesOn(n.Name, parts)
+			if all > 0 {
+				n.Capacity = n.Capacity.With(name, all)
+				n.Allocatable = n.Allocatable.With(name, min(all, free+had[[2]string{n.Name, name}]))
+			}
+		}
+	}
+}
+
+// bundlesOn is how many bundles of these parts the devices of a node make, and how many those that nobody has.
+func (k DeviceCounts) bundlesOn(node string, parts []cluster.DeviceClass) (all, free int64) {
+	on := func(c cluster.DeviceClass) map[string]rootCount { return k[node][c.Name].roots }
+	for _, root := range slices.Sorted(maps.Keys(on(parts[0]))) {
+		all += cluster.BundlesOnRoot(parts, func(c cluster.DeviceClass) int64 { return on(c)[root].all })
+		free += cluster.BundlesOnRoot(parts, func(c cluster.DeviceClass) int64 { return on(c)[root].free })
+	}
+	return all, free
+}
