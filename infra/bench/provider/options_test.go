@@ -4,10 +4,9 @@ import (
 	"flag"
 	"maps"
 	"os"
+	"os/exec"
 	"path/filepath"
-	"reflect"
 	"regexp"
-	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -47,9 +46,11 @@ func TestEveryOptionIsKnownToMigrate(t *testing.T) {
 
 // The variable that the chart makes of each setting is the one that migrate takes it for.
 func TestVariablesOfTheChart(t *testing.T) {
-	file, _ := runtime.FuncForPC(reflect.ValueOf((*aws.Options).AddFlags).Pointer()).FileLine(0)
-	root, _, _ := strings.Cut(filepath.ToSlash(file), "/pkg/operator/")
-	text, err := os.ReadFile(filepath.Join(root, "charts/karpenter/templates/deployment.yaml"))
+	module, err := exec.Command("go", "list", "-m", "-f", "{{.Dir}}", "github.com/aws/karpenter-provider-aws").Output()
+	if err != nil {
+		t.Fatal(err)
+	}
+	text, err := os.ReadFile(filepath.Join(strings.TrimSpace(string(module)), "charts/karpenter/templates/deployment.yaml"))
 	if err != nil {
 		t.Fatal(err)
 	}
