@@ -154,7 +154,7 @@ func (s *joiner) addFunction(f function) error {
 		RemovalPolicy: awscdk.RemovalPolicy_DESTROY,
 		EncryptionKey: s.key,
 	})
-	made := madeFunction{function: f, deadLetters: s.addDeadLetters(f)}
+	made := madeFunction{function: f, logs: logs, deadLetters: s.addDeadLetters(f)}
 	made.queue = s.addQueue(made)
 	role, entry := s.addRole(made, *logs.LogGroupArn())
 	props := &awslambda.FunctionProps{

@@ -315,7 +315,7 @@ func (p permissions) allowLaunch() []statement {
 
 func (p permissions) passNodeRole() statement {
 	return statement{sid: "PassNodeRole", changes: true, actions: []string{"iam:PassRole"}, resources: p.nodeRoles,
-		when: conditions{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2.amazonaws.com.cn"}}}}
+		when: conditions{"StringEquals": {"iam:PassedToService": {"ec2.amazonaws.com", "ec2." + *p.UrlSuffix()}}}}
 }
 
 // describe allows reads that IAM cannot narrow to a resource; the region is the only limit there is.

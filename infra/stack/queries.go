@@ -44,13 +44,13 @@ func logQueries() []query {
 	}
 }
 
-// addQueries makes the questions to the decision log.
+// addQueries makes the questions to the decision log, after the log groups that they ask.
 func (m monitoring) addQueries() {
 	for _, q := range logQueries() {
 		var groups []any
 		for _, f := range m.props.functions() {
 			if q.functions == nil || slices.Contains(q.functions, f.name) {
-				groups = append(groups, "/aws/lambda/"+m.functionName(f.name))
+				groups = append(groups, *m.made[f.name].logs.LogGroupName())
 			}
 		}
 		awslogs.NewCfnQueryDefinition(m.Stack, jsii.String(q.id+"Query"), &awslogs.CfnQueryDefinitionProps{

@@ -12,7 +12,7 @@ const (
 	mappingTags   = "MappingTags"   // event source mappings have tags
 )
 
-// addRegionConditions says in the template what its region has.
+// addRegionConditions says in the template what its region has, as far as something is asked for.
 //
 //   - Lambda guide, "Supported Regions for Lambda recursive loop detection": "all commercial Regions except Mexico
 //     (Central) and Asia Pacific (New Zealand)".
@@ -24,7 +24,9 @@ func (s scope) addRegionConditions() {
 	s.addCondition(loopDetection, awscdk.Fn_ConditionAnd(isIn(awscdk.Aws_PARTITION(), "aws"),
 		awscdk.Fn_ConditionNot(isIn(awscdk.Aws_REGION(), "mx-central-1")),
 		awscdk.Fn_ConditionNot(isIn(awscdk.Aws_REGION(), "ap-southeast-6"))))
-	s.addCondition(mappingTags, awscdk.Fn_ConditionNot(isIn(awscdk.Aws_PARTITION(), "aws-us-gov")))
+	if len(s.props.Stack.Tags) > 0 {
+		s.addCondition(mappingTags, awscdk.Fn_ConditionNot(isIn(awscdk.Aws_PARTITION(), "aws-us-gov")))
+	}
 }
 
 func (s scope) addCondition(id string, holds awscdk.ICfnConditionExpression) {

@@ -9,6 +9,7 @@ import (
 	"github.com/aws/aws-cdk-go/awscdk/v2/awsiam"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awskms"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awslambda"
+	"github.com/aws/aws-cdk-go/awscdk/v2/awslogs"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awss3"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssecretsmanager"
 	"github.com/aws/aws-cdk-go/awscdk/v2/awssqs"
@@ -65,6 +66,7 @@ type joiner struct {
 type madeFunction struct {
 	function
 	fn          awslambda.Function
+	logs        awslogs.LogGroup
 	role        awsiam.Role
 	entrance    awslambda.IFunction
 	deadLetters awssqs.Queue // nil: none

@@ -6,6 +6,7 @@ import (
 	"net"
 	"net/url"
 	"os"
+	"slices"
 	"strings"
 
 	"github.com/aws/aws-lambda-go/cfn"
@@ -16,6 +17,13 @@ import (
 
 // answerHosts begins the name of every bucket through which CloudFormation is answered.
 const answerHosts = "cloudformation-custom-resource-response-"
+
+// awsDomains end the names of AWS' hosts, a partition each: the usual one and GovCloud, China, the European Sovereign
+// Cloud, and the isolated ones. They are the dnsSuffix of the SDKs' list of partitions.
+func awsDomains() []string {
+	return []string{".amazonaws.com", ".amazonaws.com.cn", ".amazonaws.eu", ".c2s.ic.gov", ".sc2s.sgov.gov",
+		".cloud.adc-e.uk", ".csp.hci.ic.gov"}
+}
 
 // AnswerCloudFormation answers the requests of the function's own stack, and no other: those of anybody else who may
 // invoke the function end with an error, and nothing is sent to the address that they name.
@@ -49,7 +57,7 @@ func checkSender(e cfn.Event, stackID, functionARN string) error {
 		return fmt.Errorf(refused+"its ResponseURL is none: %w", err)
 	}
 	host := to.Hostname()
-	aws := strings.HasSuffix(host, ".amazonaws.com") || strings.HasSuffix(host, ".amazonaws.com.cn")
+	aws := slices.ContainsFunc(awsDomains(), func(domain string) bool { return strings.HasSuffix(host, domain) })
 	if ip := net.ParseIP(host); ip.IsLoopback() || to.Scheme == "https" && aws && strings.HasPrefix(host, answerHosts) {
 		return nil
 	}

@@ -24,6 +24,9 @@ func TestOnlyTheOwnStackIsAnswered(t *testing.T) {
 	}{
 		"the own stack":                {ownStack, ownFunction, ownAnswers, ownStack, ""},
 		"in China":                     {ownStack, ownFunction, "https://cloudformation-custom-resource-response-cnnorth1.s3.cn-north-1.amazonaws.com.cn/x", ownStack, ""},
+		"in Europe's own cloud":        {ownStack, ownFunction, "https://cloudformation-custom-resource-response-euscdeeast1.s3.eusc-de-east-1.amazonaws.eu/x", ownStack, ""},
+		"in an isolated region":        {ownStack, ownFunction, "https://cloudformation-custom-resource-response-usisoeast1.s3.us-iso-east-1.c2s.ic.gov/x", ownStack, ""},
+		"in another isolated region":   {ownStack, ownFunction, "https://cloudformation-custom-resource-response-euisoewest1.s3.eu-isoe-west-1.cloud.adc-e.uk/x", ownStack, ""},
 		"on this machine":              {ownStack, ownFunction, "http://127.0.0.1:4711/x", ownStack, ""},
 		"another stack":                {ownStack + "2", ownFunction, ownAnswers, ownStack, "its StackId is"},
 		"no stack":                     {"", ownFunction, ownAnswers, ownStack, "its StackId is"},
@@ -33,6 +36,7 @@ func TestOnlyTheOwnStackIsAnswered(t *testing.T) {
 		"an answer to anybody":         {ownStack, ownFunction, "https://example.com/cloudformation-custom-resource-response-", ownStack, `the answer would go to "example.com"`},
 		"an answer to another bucket":  {ownStack, ownFunction, "https://mine.s3.amazonaws.com/x", ownStack, "the answer would go to"},
 		"a host that looks like one":   {ownStack, ownFunction, "https://cloudformation-custom-resource-response-x.example.com/", ownStack, "the answer would go to"},
+		"a host of nobody's cloud":     {ownStack, ownFunction, "https://cloudformation-custom-resource-response-x.s3.notamazonaws.eu/", ownStack, "the answer would go to"},
 		"an answer without encryption": {ownStack, ownFunction, strings.Replace(ownAnswers, "https", "http", 1), ownStack, "the answer would go to"},
 		"no answer":                    {ownStack, ownFunction, "", ownStack, "the answer would go to"},
 	} {
