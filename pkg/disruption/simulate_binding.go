@@ -7,12 +7,15 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // simulatedNode returns the node that a launch will be if it gets its choice.
@@ -20,11 +23,21 @@ func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 	all := map[string]string{v1.LabelNodePool: l.Pool}
 	p, _ := st.snapshot.PoolOf(l.Pool)
 	t, _ := st.typeIn(p, l.Choice.Type)
-	for _, labels := range []map[string]string{t.Requirements.Labels(), l.Labels, {
-		corev1.LabelTopologyZone: l.Choice.Zone, v1.LabelCapacityType: l.Choice.CapacityType,
-		corev1.LabelInstanceTypeStable: l.Choice.Type,
-	}} {
+	for _, labels := range []map[string]string{t.Requirements.Labels(), l.Requirements.Labels(), l.Labels,
+		{corev1.LabelInstanceTypeStable: l.Choice.Type}} {
 		maps.Copy(all, labels)
+	}
+	for _, key := range []string{instancetypes.LabelZone, instancetypes.LabelZoneID, instancetypes.LabelCapacityType,
+		instancetypes.LabelReservationID, instancetypes.LabelReservation, instancetypes.LabelInterruptible} {
+		if all[key], _ = l.Choice.Label(key); all[key] == "" {
+			delete(all, key)
+		}
+	}
+	for _, old := range []string{corev1.LabelFailureDomainBetaZone, corev1.LabelFailureDomainBetaRegion,
+		corev1.LabelInstanceType, awsv1.LabelEBSZone, "beta.kubernetes.io/arch", "beta.kubernetes.io/os"} {
+		if v, has := all[podclass.CanonicalKey(old)]; has {
+			all[old] = v
+		}
 	}
 	kept := l.Requests // of its pods and daemons
 	for _, p := range st.podsByKeys(l.Pods) {
