@@ -117,7 +117,6 @@ func TestALimitHoldsAcrossCallsUntilAnInstanceIsGone(t *testing.T) {
 	in := r.fleet(t, "on-demand", "m5.large")
 	config := &in.LaunchTemplateConfigs[0]
 	config.Overrides = config.Overrides[:1]
-	in.LaunchTemplateConfigs = append(in.LaunchTemplateConfigs, *config) // the same offer twice
 	in.TargetCapacitySpecification.TotalTargetCapacity = aws.Int32(2)
 	out := must(r.ec2.CreateFleet(t.Context(), in))(t)
 	if len(out.Instances) != 1 || len(out.Instances[0].InstanceIds) != 1 {
