@@ -23,7 +23,8 @@ func objectKey(apiVersion, kind, namespace, name string) string {
 	return strings.Join([]string{group, kind, namespaceOr(namespace), name}, " ")
 }
 
-// standAlone leaves out objects that another one of the list makes, and all but the last of those given twice.
+// standAlone leaves out objects that another one of the list makes, and all but the last of those given twice. Objects
+// that the API server is to name get names of their own.
 func (c *manifestCollector) standAlone(docs []manifest.Document) []manifest.Document {
 	meta := make([]metav1.ObjectMeta, len(docs))
 	last := map[string]int{}
@@ -45,11 +46,26 @@ func (c *manifestCollector) standAlone(docs []manifest.Document) []manifest.Docu
 				docs[counts].File, docs[counts].Line("metadata.name")).Error())
 		case owner != nil && ownerGiven(last, d.Namespace, *owner):
 			c.left[d.Kind+" (made by an object that is counted)"]++
+		case meta[i].Name == "" && d.Name != "":
+			out = append(out, nameApart(d, last, i))
 		default:
 			out = append(out, d)
 		}
 	}
 	return out
+}
+
+// nameApart is the i-th object of the list, which has a generateName alone, with a name that none of those given has.
+func nameApart(d manifest.Document, given map[string]int, i int) manifest.Document {
+	key := func() string { return objectKey(d.APIVersion, d.Kind, d.Namespace, d.Name) }
+	prefix := d.Name
+	for n := 2; ; n++ {
+		if _, taken := given[key()]; !taken {
+			given[key()] = i
+			return d
+		}
+		d.Name = fmt.Sprintf("%s-%d", prefix, n)
+	}
 }
 
 // ownerGiven reports whether the owner, or the one that made it, is among the objects. ReplicaSets and Jobs are named

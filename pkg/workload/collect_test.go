@@ -112,3 +112,30 @@ func TestARolloutOfADeployment(t *testing.T) {
 		t.Errorf("%d pods, want 4: %v", w.Pending(), err)
 	}
 }
+
+// Objects that the API server is to name are as many as stand there, whatever else is called alike.
+func TestObjectsWithoutANameOfTheirOwn(t *testing.T) {
+	const spec = `{restartPolicy: Never, containers: [{name: c, image: x}]}`
+	job := "\n---\napiVersion: batch/v1\nkind: Job\nmetadata: {%}\nspec: {template: {spec: " + spec + "}}"
+	pod := "\n---\napiVersion: v1\nkind: Pod\nmetadata: {%}\nspec: " + spec
+	text := ""
+	for _, kind := range []string{job, pod} {
+		for _, name := range []string{"generateName: run-", "generateName: run-", "name: run", "generateName: run-"} {
+			text += strings.Replace(kind, "%", name, 1)
+		}
+	}
+	f, _, err := collect(t, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var got []string
+	for _, g := range f.Groups {
+		got = append(got, g.Name)
+	}
+	for _, p := range f.Pods {
+		got = append(got, "pod "+p.Name)
+	}
+	if diff := cmp.Diff([]string{"run-2", "run-3", "run", "run-4", "pod run-2", "pod run-3", "pod run", "pod run-4"}, got); diff != "" {
+		t.Errorf("names (-want +got):\n%s", diff)
+	}
+}
