@@ -23,8 +23,8 @@ func objectKey(apiVersion, kind, namespace, name string) string {
 	return strings.Join([]string{group, kind, namespaceOr(namespace), name}, " ")
 }
 
-// standAlone leaves out objects that another one of the list makes, and all but the last of those given twice. Objects
-// that the API server is to name get names of their own.
+// standAlone leaves out objects that another one of the list makes, those of hooks that no installation runs, and all
+// but the last of those given twice. Objects that the API server is to name get names of their own.
 func (c *manifestCollector) standAlone(docs []manifest.Document) []manifest.Document {
 	meta := make([]metav1.ObjectMeta, len(docs))
 	last := map[string]int{}
@@ -46,6 +46,8 @@ func (c *manifestCollector) standAlone(docs []manifest.Document) []manifest.Docu
 				docs[counts].File, docs[counts].Line("metadata.name")).Error())
 		case owner != nil && ownerGiven(last, d.Namespace, *owner):
 			c.left[d.Kind+" (made by an object that is counted)"]++
+		case isLateHook(meta[i].Annotations["helm.sh/hook"]):
+			c.left[d.Kind+" (a hook of Helm that no installation runs)"]++
 		case meta[i].Name == "" && d.Name != "":
 			out = append(out, nameApart(d, last, i))
 		default:
@@ -53,6 +55,15 @@ func (c *manifestCollector) standAlone(docs []manifest.Document) []manifest.Docu
 		}
 	}
 	return out
+}
+
+// isLateHook reports whether all of Helm's hooks in the annotation run after or beside an installation: tests, and what
+// is run when a release is deleted or rolled back.
+func isLateHook(hooks string) bool {
+	return hooks != "" && !slices.ContainsFunc(strings.Split(hooks, ","), func(hook string) bool {
+		return !slices.Contains([]string{"test", "test-success", "test-failure", "pre-delete", "post-delete",
+			"pre-rollback", "post-rollback"}, strings.TrimSpace(hook))
+	})
 }
 
 // nameApart is the i-th object of the list, which has a generateName alone, with a name that none of those given has.

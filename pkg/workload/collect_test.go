@@ -139,3 +139,20 @@ func TestObjectsWithoutANameOfTheirOwn(t *testing.T) {
 		t.Errorf("names (-want +got):\n%s", diff)
 	}
 }
+
+// Pods of hooks that no installation runs are no pods of a release.
+func TestHooksOfHelm(t *testing.T) {
+	for hooks, want := range map[string]int{"test": 0, "post-delete, pre-delete": 0, "pre-install,pre-upgrade": 1, "post-install,test": 1, "": 1} {
+		f, notes, err := collect(t, `
+apiVersion: v1
+kind: Pod
+metadata: {name: p, annotations: {helm.sh/hook: "`+hooks+`"}}
+spec: {containers: [{name: c, image: x}]}`)
+		if err != nil || len(f.Pods) != want {
+			t.Errorf("hooks %q: %d pods, want %d; %v", hooks, len(f.Pods), want, err)
+		}
+		if told := strings.Contains(strings.Join(notes, "; "), "a hook of Helm that no installation runs"); told != (want == 0) {
+			t.Errorf("hooks %q: told %t in %q", hooks, told, notes)
+		}
+	}
+}
