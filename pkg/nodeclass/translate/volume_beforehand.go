@@ -25,21 +25,24 @@ func (s Storage) freeVolumes(class string) (out []corev1.PersistentVolume) {
 	return out
 }
 
-// areLocal reports whether the volumes of a class are on disks of nodes, so that new nodes bring more. Of a class
-// without free volumes that is supposed.
-func areLocal(free []corev1.PersistentVolume) bool {
-	return len(free) == 0 ||
-		slices.ContainsFunc(free, func(v corev1.PersistentVolume) bool { return v.Spec.Local != nil })
+// hasLocalVolumes reports whether volumes of the class, whoever has claimed them, are on disks of nodes, so that new
+// nodes bring more.
+func (s Storage) hasLocalVolumes(class string) bool {
+	for _, v := range s.Volumes { // one is enough, whichever
+		if v.Spec.StorageClassName == class && v.Spec.Local != nil {
+			return true
+		}
+	}
+	return false
 }
 
 // ofFreeVolumes is where the free volumes of a class are that nobody makes when they are needed; no limit where they
 // are local, see FillPod.
 func (s Storage) ofFreeVolumes(class string) (out [][]requirements.Requirement, err error) {
-	free := s.freeVolumes(class)
-	if areLocal(free) {
+	if s.hasLocalVolumes(class) {
 		return nil, nil
 	}
-	for _, v := range free {
+	for _, v := range s.freeVolumes(class) {
 		one, err := s.ofVolume(v.Name)
 		if err != nil || len(one) == 0 {
 			return nil, err
@@ -55,7 +58,7 @@ func (s Storage) addLocalVolumes(p *cluster.Pod) {
 		c, known := s.Claims[p.Namespace+"/"+name]
 		class := classNameOf(&c)
 		if !known || c.Spec.VolumeName != "" || s.Classes[class].Provisioner != noProvisioner ||
-			!areLocal(s.freeVolumes(class)) {
+			!s.hasLocalVolumes(class) {
 			continue
 		}
 		if part := cluster.RequiredVolume(class); !slices.Contains(p.Requires, part) {

@@ -32,7 +32,8 @@ func TestVolumesMadeBeforehand(t *testing.T) {
 	}{
 		{"local ones", []string{volume("a", on("n1"), "Available"), volume("b", on("n2"), "Bound"), volume("c", `claimRef: {name: x}, `+on("n2"), "Available")},
 			[]string{part}, nil, []string{"n1"}},
-		{"none yet", nil, []string{part}, nil, nil},
+		{"all of them claimed", []string{volume("b", on("n2"), "Bound")}, []string{part}, nil, nil},
+		{"none, of whatever kind", nil, nil, nil, nil},
 		{"in a zone", []string{volume("a", zoned, "Available")}, nil, [][]requirements.Requirement{{requirements.Of("topology.kubernetes.io/zone", "b")}}, nil},
 		{"anywhere", []string{volume("a", `nfs: {server: s, path: /}`, "Available")}, nil, nil, []string{"n1", "n2"}},
 	} {
