@@ -16,8 +16,9 @@ import (
 )
 
 // A bundle is the devices of a claim that are all to be on one PCIe root, such as a GPU with four EFA interfaces. It
-// counts as one unit of a resource of its own where nobody else wants such devices: pods with the same bundle take them
-// in these numbers alone. So a PCIe root holds as many as its scarcest devices allow, whichever of them are allocated.
+// counts as one unit of a resource of its own where no other pod of its nodes wants such devices: pods with the same
+// bundle take them in these numbers alone. So a PCIe root holds as many as its scarcest devices allow, whichever of them
+// are allocated.
 
 // The attribute that devices on one PCIe root share.
 const (
@@ -110,70 +111,122 @@ func findShared(classes []DeviceClass) (a, b string, found bool) {
 	return "", "", false
 }
 
-// refuseBundles refuses the pods with bundles of whose devices other pods want some: which of them a pod gets is the
-// scheduler's choice. Of bundles that share devices the one that was claimed first counts.
-func refuseBundles(pods []cluster.Pod, all []DeviceClass) {
-	since := wantedSince(pods)
-	names := slices.DeleteFunc(slices.Collect(maps.Keys(since)), func(name string) bool {
-		return !strings.HasPrefix(name, cluster.Bundle)
-	})
-	slices.SortFunc(names, func(a, b string) int { return cmp.Or(since[a].Compare(since[b]), strings.Compare(a, b)) })
-	refused := map[string]string{} // with the resource that is of the same devices
-	var counted []DeviceClass
-	for _, name := range names {
-		parts := bundleParts(all, name)
-		if refused[name] = otherWant(parts, all, counted, since); refused[name] == "" {
-			counted = append(counted, parts...)
-		}
+// mostSelectors is of how many node selectors it is kept who asks for a resource. Beyond, somebody may ask on any node.
+const mostSelectors = 100
+
+// wanted says since when pods ask for a resource, and by which node selectors, each once.
+type wanted struct {
+	since time.Time
+	by    []map[string]string
+}
+
+func (w *wanted) add(p *cluster.Pod) {
+	if len(w.by) == 0 || p.Created.Before(w.since) {
+		w.since = p.Created
 	}
-	for i := range pods {
-		p := &pods[i]
-		for _, name := range names {
-			if other := refused[name]; other != "" && (p.Need.Get(name) > 0 || p.NeedAnew.Get(name) > 0) {
-				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("its devices on one PCIe root cannot be counted: "+
-					"pods ask for %s too, which may be of the same devices", other))
+	known := slices.ContainsFunc(w.by, func(o map[string]string) bool { return maps.Equal(o, p.NodeSelector) })
+	switch {
+	case known || len(w.by) > mostSelectors:
+	case len(w.by) == mostSelectors:
+		w.by = append(w.by, nil)
+	default:
+		w.by = append(w.by, p.NodeSelector)
+	}
+}
+
+// meets reports whether a pod with that node selector may be on a node with one of these.
+func (w *wanted) meets(selector map[string]string) bool {
+	return slices.ContainsFunc(w.by, func(o map[string]string) bool {
+		for key, value := range o {
+			if other, both := selector[key]; both && other != value {
+				return false
 			}
+		}
+		return true
+	})
+}
+
+// countedPart is a class of a bundle that counts, with the pods that ask for it.
+type countedPart struct {
+	class DeviceClass
+	by    *wanted
+}
+
+// refuseBundles refuses the pods with bundles of whose devices pods want some that may be on the same node: which of
+// them a pod gets is the scheduler's choice. Of bundles that share devices the one that was claimed first counts.
+func refuseBundles(pods []cluster.Pod, all []DeviceClass) {
+	wants, asking := findWants(pods)
+	names := slices.Collect(maps.Keys(asking))
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(wants[a].since.Compare(wants[b].since), strings.Compare(a, b))
+	})
+	var counted []countedPart
+	for _, name := range names {
+		parts, by, others := bundleParts(all, name), &wanted{}, map[string]string{}
+		for _, p := range asking[name] {
+			selector := fmt.Sprint(p.NodeSelector)
+			if _, known := others[selector]; !known {
+				others[selector] = otherWant(parts, all, counted, wants, p.NodeSelector)
+			}
+			if other := others[selector]; other == "" {
+				by.add(p)
+			} else {
+				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("its devices on one PCIe root cannot be "+
+					"counted: pods ask for %s too, which may be of the same devices", other))
+			}
+		}
+		for _, part := range parts {
+			counted = append(counted, countedPart{part, by})
 		}
 	}
 }
 
-// otherWant is a resource that somebody asks for and that may be of devices of a bundle; empty if there is none.
-// counted are the classes of bundles that were claimed before.
-func otherWant(parts, all, counted []DeviceClass, since map[string]time.Time) string {
+// otherWant is a resource that pods ask for that may be on the same node as one with the selector, and that may be of
+// devices of its bundle; empty if there is none. counted are the bundles that were claimed before.
+func otherWant(parts, all []DeviceClass, counted []countedPart, wants map[string]*wanted,
+	selector map[string]string) string {
 	for _, part := range parts {
 		for _, c := range all {
 			if c.Unread != "" || !c.overlap(part) {
 				continue
 			}
-			for _, name := range []string{deviceResource(c.Name), cluster.Whole + c.Name, c.Resource, c.CountedBy} {
-				if _, is := since[name]; is {
-					return name
-				}
+			names := []string{deviceResource(c.Name), cluster.Whole + c.Name, c.Resource, c.CountedBy}
+			if at := slices.IndexFunc(names, func(name string) bool {
+				return wants[name] != nil && wants[name].meets(selector)
+			}); at >= 0 {
+				return names[at]
 			}
 		}
-		if at := slices.IndexFunc(counted, part.overlap); at >= 0 {
-			return counted[at].Resource
+		for _, before := range counted {
+			if before.class.overlap(part) && before.by.meets(selector) {
+				return before.class.Resource
+			}
 		}
 	}
 	return ""
 }
 
-// wantedSince is when the oldest pod was created that asks for an extended resource or whose successor will, by
-// resource. Pods that are refused get none.
-func wantedSince(pods []cluster.Pod) map[string]time.Time {
-	since := map[string]time.Time{}
+// findWants returns who asks for each extended resource, or whose successor will, and the pods that ask for bundles.
+// Pods that are refused get none.
+func findWants(pods []cluster.Pod) (wants map[string]*wanted, bundles map[string][]*cluster.Pod) {
+	wants, bundles = map[string]*wanted{}, map[string][]*cluster.Pod{}
 	for i := range pods {
 		p := &pods[i]
 		if len(p.Unmodelled) > 0 {
 			continue
 		}
 		for _, e := range slices.Concat(p.Need.Extended, p.NeedAnew.Extended) {
-			if at, known := since[e.Name]; !known || p.Created.Before(at) {
-				since[e.Name] = p.Created
+			if wants[e.Name] == nil {
+				wants[e.Name] = &wanted{}
+			}
+			wants[e.Name].add(p)
+			of := bundles[e.Name]
+			if strings.HasPrefix(e.Name, cluster.Bundle) && (len(of) == 0 || of[len(of)-1] != p) {
+				bundles[e.Name] = append(of, p)
 			}
 		}
 	}
-	return since
+	return wants, bundles
 }
 
 // rootCount is how many devices of a DeviceClass are on a PCIe root of a node, and how many of them nobody has.

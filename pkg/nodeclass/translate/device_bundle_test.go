@@ -86,7 +86,9 @@ func TestBundlesThatOthersWant(t *testing.T) {
 	const neuron, single, whole = "deviceclass.resource.kubernetes.io/neuron.aws.com", "deviceclass.resource.kubernetes.io/gpu.nvidia.com", "all-devices.joiner.sh/gpu.nvidia.com"
 	const anyOne = "deviceclass.resource.kubernetes.io/any"
 	for name, c := range map[string]struct {
-		asked []string // in the order in which the pods were created; after a ! by a pod that is refused
+		// in the order in which the pods were created; after a ! by a pod that is refused, after a + by the next in
+		// its stead, and after an @ the pool and zone where it wants to be
+		asked []string
 		why   []string // what is said to be of the same devices, by pod that is refused
 	}{
 		"nobody else":           {[]string{theTwo, theTwo, "", neuron, "example.com/fuse"}, []string{"", "", "", "", ""}},
@@ -101,10 +103,24 @@ func TestBundlesThatOthersWant(t *testing.T) {
 		"one that is refused":   {[]string{single, onlyGPUs, theTwo}, []string{"", single, single}},
 		"a pod that is refused": {[]string{theTwo, "!" + single}, []string{"", ""}},
 		"the next pod's":        {[]string{theTwo, "+" + single}, []string{single, ""}},
+		"in another pool":       {[]string{theTwo + "@a", single + "@b", theTwo + "@c/z"}, []string{"", "", ""}},
+		"in the same pool":      {[]string{theTwo + "@a", single + "@a/z"}, []string{single, ""}},
+		"in any pool":           {[]string{theTwo + "@a", single}, []string{single, ""}},
+		"wherever":              {[]string{theTwo, theTwo + "@a", single + "@b"}, []string{single, "", ""}},
+		"in one of two zones":   {[]string{theTwo + "@a/y", single + "@a/z", theTwo + "@a/z"}, []string{"", "", single}},
+		"bundles in two pools":  {[]string{theTwo + "@a", onlyGPUs + "@b", onlyGPUs + "@a", onlyGPUs}, []string{"", "", theTwo, theTwo}},
+		"a bundle that is not":  {[]string{theTwo, single + "@a", onlyGPUs + "@b"}, []string{single, "", ""}},
 	} {
 		var pods []cluster.Pod
 		for i, name := range c.asked {
 			p := cluster.Pod{Namespace: "default", Name: fmt.Sprint(i), Created: time.Unix(int64(i), 0), Need: resources.List{Pods: 1}}
+			if asked, place, somewhere := strings.Cut(name, "@"); somewhere {
+				pool, zone, _ := strings.Cut(place, "/")
+				name, p.NodeSelector = asked, map[string]string{"karpenter.sh/nodepool": pool}
+				if zone != "" {
+					p.NodeSelector["topology.kubernetes.io/zone"] = zone
+				}
+			}
 			if rest, refused := strings.CutPrefix(name, "!"); refused {
 				name, p.Unmodelled = rest, []string{"refused"}
 			}
@@ -246,6 +262,21 @@ func TestWhatServesABundle(t *testing.T) {
 		}
 		if text := strings.Join(got, ", "); text != want {
 			t.Errorf("%s is served by %q, want %q", name, text, want)
+		}
+	}
+}
+
+// Whoever selects nodes in more ways than are kept may be anywhere.
+func TestManyNodeSelectorsThatWantDevices(t *testing.T) {
+	const single = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+	for selectors, refused := range map[int]bool{100: false, 101: true, 300: true} {
+		pods := []cluster.Pod{{Name: "a", Need: resources.List{Pods: 1}.With(onlyGPUs, 1), NodeSelector: map[string]string{"team": "a"}}}
+		for i := range selectors {
+			pods = append(pods, cluster.Pod{Name: fmt.Sprint(i), Need: resources.List{Pods: 1}.With(single, 1), NodeSelector: map[string]string{"team": fmt.Sprint(i)}})
+		}
+		translate.SettleClaims(pods, translate.UsualDeviceClasses())
+		if got := len(pods[0].Unmodelled) > 0; got != refused {
+			t.Errorf("%d selectors: refused %t", selectors, got)
 		}
 	}
 }

@@ -127,6 +127,9 @@ func (d *draw) addSlices(node string) {
 // claim has the pod claim some devices of a class, all of a node, or some on one PCIe root, as the claim controller
 // makes it of a template. A pod on a node has those that nobody else there has.
 func (d *draw) claim(p *corev1.Pod) {
+	if zone := []string{"a", "b"}[d.r.IntN(2)]; d.mixed && d.chance(2) && (p.Spec.NodeName == "" || zone == "a") {
+		p.Spec.NodeSelector = map[string]string{corev1.LabelTopologyZone: zone}
+	}
 	var asked resourcev1.DeviceClaim
 	ask := func(name, class string, count int64) {
 		e := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}
