@@ -90,8 +90,9 @@ func RunTrial(ctx context.Context, o Options) (Report, error) {
 		if err != nil {
 			return t.report, fmt.Errorf("round %d of %s: %w", n, o.Workload.Name, err)
 		}
+		idle := n > 1 && r.NewNodes == 0 && r.Scheduled == t.report.Rounds[n-2].Scheduled
 		t.report.Rounds = append(t.report.Rounds, r)
-		if r.Stranded == 0 && r.DaemonsPending == 0 || n > 1 && r.NewNodes == 0 {
+		if r.Stranded == 0 && r.DaemonsPending == 0 || idle {
 			break
 		}
 	}
