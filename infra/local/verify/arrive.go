@@ -19,8 +19,8 @@ import (
 const (
 	look = 500 * time.Millisecond // between two looks of those who play the functions
 	tell = 5 * time.Second        // between two lines of progress
-	// mostFailedPasses is how many looks of lifecycle in a row may fail: on a machine that is busy a list may take longer
-	// than the product's client waits.
+	// mostFailedPasses is how many looks of lifecycle in a row may fail: on a machine that is busy a list may take
+	// longer than the product's client waits.
 	mostFailedPasses = 6
 )
 
