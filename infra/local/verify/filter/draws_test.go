@@ -81,9 +81,13 @@ func newDraw(t *testing.T, seed uint64) *draw {
 	for i := range d.r.IntN(4) {
 		d.addNode(fmt.Sprintf("n%d", i))
 	}
-	for i := range 1 + d.r.IntN(6) {
+	waiting, claiming := 1+d.r.IntN(6), 3
+	if d.rooted && d.mixed { // pods that want the same devices in different ways
+		waiting, claiming = waiting+6, 1
+	}
+	for i := range waiting {
 		p := d.pod(fmt.Sprintf("wait-%d", i))
-		if d.chance(3) {
+		if d.chance(claiming) {
 			d.claim(p)
 		}
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
