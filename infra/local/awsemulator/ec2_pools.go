@@ -29,7 +29,6 @@ type pool struct {
 // fails the call; what is wrong with one override only breaks its pool. The account is locked.
 func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 	var out []pool
-	named := map[[2]string]bool{} // type and zone
 	capacityType := in.capacityType()
 	for _, config := range in.LaunchTemplateConfigs {
 		t, err := c.templates.findTemplate(config.Template.ID, config.Template.Name)
@@ -64,16 +63,28 @@ func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 				p.zone = o.AvailabilityZone
 			}
 			p.choice.Override.AvailabilityZone = p.zone
-			if named[[2]string{p.kind, p.zone}] { // in another subnet too: github-aws-runners/terraform-aws-github-runner#5297
-				return nil, wire.Fail(400, "InvalidFleetConfig",
-					"The fleet configuration contains duplicate instance pools.")
-			}
-			named[[2]string{p.kind, p.zone}] = true
 			out = append(out, p)
 		}
 	}
+	if err := refuseDuplicates(out); err != nil {
+		return nil, err
+	}
 	orderPools(out, in.launchOptions().AllocationStrategy)
 	return out, nil
+}
+
+// refuseDuplicates fails where two pools are of one instance type and zone, in whatever subnets:
+// github-aws-runners/terraform-aws-github-runner#5297.
+func refuseDuplicates(pools []pool) error {
+	named := map[[2]string]bool{}
+	for _, p := range pools {
+		at := [2]string{p.kind, p.zone}
+		if named[at] {
+			return wire.Fail(400, "InvalidFleetConfig", "The fleet configuration contains duplicate instance pools.")
+		}
+		named[at] = true
+	}
+	return nil
 }
 
 // resolvePool finds what a pool needs, in the order in which EC2 would complain. The account is locked.
