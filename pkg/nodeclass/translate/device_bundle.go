@@ -17,8 +17,8 @@ import (
 
 // A bundle is the devices of a claim that are all to be on one PCIe root, such as a GPU with four EFA interfaces. It
 // counts as one unit of a resource of its own where no other pod of its nodes wants such devices: pods with the same
-// bundle take them in these numbers alone. So a PCIe root holds as many as its scarcest devices allow, whichever of them
-// are allocated.
+// bundle take them in these numbers alone. So a PCIe root holds as many as its scarcest devices allow, whichever of
+// them are allocated.
 
 // The attribute that devices on one PCIe root share.
 const (
