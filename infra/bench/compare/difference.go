@@ -31,7 +31,7 @@ func scarceDifferences() []difference {
 	return []difference{
 		{
 			name: "pods being deleted", kind: left, page: "functions/differences.md",
-			row: "| pods being deleted | get nodes | do not |",
+			row: "| pods being deleted | get nodes | none |",
 			explains: func(t *trial, f fault) bool {
 				p := t.pods[f.Pod]
 				return f.Why == "" && p.DeletionTimestamp != nil ||
@@ -53,7 +53,7 @@ func scarceDifferences() []difference {
 		},
 		{
 			name: "priority", kind: left, page: "functions/differences.md",
-			row: "| priority | not used | goes first when capacity or limits are short, and of pods that exclude each other |",
+			row: "| priority | ignored | first when capacity, limits or places are short |",
 			explains: func(t *trial, f fault) bool {
 				p := t.pods[f.Pod]
 				first := isScarcity(f.Why) && t.goesFirst(p, func(*corev1.Pod) bool { return true }) ||

@@ -150,3 +150,20 @@ func TestWhatIsBelievedIsTested(t *testing.T) {
 		t.Errorf("the page names %s, which is nowhere", name)
 	}
 }
+
+// TestDifferencesThatTheBenchNames: the comparison with Karpenter is not run by make test, and names rows of pages.
+func TestDifferencesThatTheBenchNames(t *testing.T) {
+	source, err := os.ReadFile(filepath.Join(root, "infra/bench/compare/difference.go"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	rows := regexp.MustCompile(`page: "([^"]+)",\s+row:\s+"([^"]+)"`).FindAllStringSubmatch(string(source), -1)
+	if len(rows) < 5 {
+		t.Errorf("only %d rows were found", len(rows))
+	}
+	for _, r := range rows {
+		if page, err := os.ReadFile(filepath.Join(root, r[1])); err != nil || !strings.Contains(string(page), r[2]) {
+			t.Errorf("%s says nothing of %q, %v", r[1], r[2], err)
+		}
+	}
+}
