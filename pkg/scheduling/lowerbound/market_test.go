@@ -160,3 +160,30 @@ func TestOtherCountsArePricedWithoutWrongExchanges(t *testing.T) {
 		}
 	}
 }
+
+// Fleets of whole nodes for markets cost little more than the bound, in little work.
+func TestFleetsOfMarketsAreNearTheirBound(t *testing.T) {
+	for _, c := range []struct {
+		classes int
+		most    float64
+		steps   int
+	}{{12, 1.0511, 6_900_000}, {30, 1.0239, 54_500_000}} {
+		bound, usd, steps := 0.0, 0.0, 0
+		for seed := range uint64(10) {
+			p := market(seed, c.classes)
+			bound += SolvePrices(p).Bound
+			d := newDive(p, 0)
+			for d.buyMore() {
+			}
+			steps += d.w.work + d.w.m.work
+			for _, n := range d.fleet {
+				usd += p.Offers[n.Offer].Price
+			}
+		}
+		t.Logf("%d classes: %.5f of the bound in %d steps", c.classes, usd/bound, steps)
+		if usd > bound*c.most || usd < bound || steps > c.steps {
+			t.Errorf("%d classes: %.5f of the bound in %d steps, want at most %v in %d", c.classes, usd/bound, steps,
+				c.most, c.steps)
+		}
+	}
+}
