@@ -21,11 +21,11 @@ func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 // TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]]
 // [type=..] [zone=..] [capacity=..] [grace=1h] [deadline=1m] [age=1h] [registered] [initialized] [drained] [terminating]
 // [leave=CAUSE,-5m,10m]". Then "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID
-// STATE", "rebalance ID [choice=replace]" and "scheduled ID [at=48h]" print what is made of a notice; all dates are
-// from noon.
+// STATE", "rebalance ID [choice=replace]" and "scheduled ID [at=48h] [in-force]" print what is made of a notice; all
+// dates are from noon.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(nil, "claims", "spot [ID] sent= untimed at= action=", "reservation [ID] sent= untimed at= action=",
-		"state ID STATE sent= untimed", "rebalance [ID] sent= untimed choice=", "scheduled [ID] sent= untimed at=")
+		"state ID STATE sent= untimed", "rebalance [ID] sent= untimed choice=", "scheduled [ID] sent= untimed at= in-force")
 	datadriven.Walk(t, "testdata/notice", func(t *testing.T, path string) {
 		var claims []cluster.Claim
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -52,7 +52,7 @@ func TestScenarios(t *testing.T) {
 
 // decision is what the command asks for.
 func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interruption.Outcome {
-	n := interruption.Notice{Time: noon(), At: date(t, d, "at")}
+	n := interruption.Notice{Time: noon(), At: date(t, d, "at"), InForce: d.HasArg("in-force")}
 	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
 		n.Instance = d.CmdArgs[0].Key
 	}
