@@ -366,7 +366,8 @@ def prove():
 def main():
     prove()
     faults, kinds, total = Counter(), set(), 0
-    for name in sorted(os.listdir(sys.argv[1])):
+    # The emulator's own tests ask it what the product never asks.
+    for name in sorted(n for n in os.listdir(sys.argv[1]) if not n.startswith("awsemulator.")):
         with open(os.path.join(sys.argv[1], name), encoding="utf-8") as lines:
             for line in lines:
                 exchange = json.loads(line)
