@@ -23,6 +23,7 @@ const (
 	taintOfNobody  = "taint of a disruption that nobody began"
 	nodeAlone      = "node deleted without its claim"
 	labelTaken     = "label taken off a node"
+	typeOfLabel    = "node whose label names another type than its claim"
 	unknownReady   = "pod that says nothing of its readiness"
 	endingAnti     = "anti-affinity of pods that are being deleted"
 	poolLeaving    = "young nodes of a NodePool that is being deleted"
@@ -38,6 +39,7 @@ func allEasings() []easing {
 			return slices.ContainsFunc(n.Spec.Taints, func(t corev1.Taint) bool { return t.Key == api.TaintDisrupted })
 		})},
 		{nodeAlone, deleteClaimsOf(func(n *corev1.Node) bool { return n.DeletionTimestamp != nil })},
+		{typeOfLabel, nameTypes},
 		{labelTaken, relabelNodes},
 		{unknownReady, markUnready},
 		{endingAnti, dropAntiAffinity},
@@ -81,6 +83,24 @@ func deleteClaimsOf(such func(*corev1.Node) bool) func(karpenter.Cluster, plan.P
 		}
 		return c
 	}
+}
+
+// nameTypes gives nodes the instance type, zone and capacity type of their claims, by which Joiner goes: a kubelet may
+// say what it likes.
+func nameTypes(c karpenter.Cluster, _ plan.Plan) karpenter.Cluster {
+	c.Nodes = slices.Clone(c.Nodes)
+	for i := range c.Nodes {
+		node := c.Nodes[i].DeepCopy()
+		n := claimOf(c, node)
+		for _, label := range []string{corev1.LabelInstanceTypeStable, corev1.LabelTopologyZone,
+			api.LabelCapacityType} {
+			if n != nil && n.Labels[label] != "" {
+				node.Labels[label] = n.Labels[label]
+			}
+		}
+		c.Nodes[i] = *node
+	}
+	return c
 }
 
 // relabelNodes gives nodes the labels that their claims say they had when they came, and claims those by which their
