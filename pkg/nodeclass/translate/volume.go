@@ -253,8 +253,8 @@ func (s *Storage) FillPod(p *cluster.Pod) {
 	p.VolumeZones = combineAlternatives(p.VolumeZones, zones)
 	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
 	for _, v := range p.Volumes {
-		if part := cluster.RequiredDriver(v.Driver); s.OptIn[v.Driver] && !slices.Contains(p.Requires, part) {
-			p.Requires = slices.Sorted(slices.Values(append(slices.Clip(p.Requires), part)))
+		if s.OptIn[v.Driver] {
+			addRequired(p, cluster.RequiredDriver(v.Driver))
 		}
 	}
 	if p.Provisionable() {
@@ -263,6 +263,13 @@ func (s *Storage) FillPod(p *cluster.Pod) {
 		p.Unmodelled = slices.Concat(p.Unmodelled, problems)
 	}
 	p.UnreadClaims = nil
+}
+
+// addRequired has the pod require a part of its node, once.
+func addRequired(p *cluster.Pod, part string) {
+	if !slices.Contains(p.Requires, part) {
+		p.Requires = slices.Sorted(slices.Values(append(slices.Clip(p.Requires), part)))
+	}
 }
 
 // VolumeLimits reads how many volumes the CSI drivers of a node say they can attach to it, by driver.

@@ -61,9 +61,7 @@ func (s Storage) addLocalVolumes(p *cluster.Pod) {
 			!s.hasLocalVolumes(class) {
 			continue
 		}
-		if part := cluster.RequiredVolume(class); !slices.Contains(p.Requires, part) {
-			p.Requires = slices.Sorted(slices.Values(append(slices.Clip(p.Requires), part)))
-		}
+		addRequired(p, cluster.RequiredVolume(class))
 	}
 }
 
@@ -73,22 +71,27 @@ func (s Storage) AddVolumes(nodes []cluster.Node) {
 		if s.Classes[class].Provisioner != noProvisioner {
 			continue
 		}
-		free := s.freeVolumes(class)
+		places := nodesOf(s.freeVolumes(class))
 		for i := range nodes {
-			if slices.ContainsFunc(free, func(v corev1.PersistentVolume) bool { return isOnNode(v, nodes[i].Labels) }) {
+			if slices.ContainsFunc(places, func(on requirements.Set) bool { return on.Matches(nodes[i].Labels) }) {
 				nodes[i].Provides = append(slices.Clip(nodes[i].Provides), cluster.RequiredVolume(class))
 			}
 		}
 	}
 }
 
-// isOnNode reports whether the volume can be used on a node with these labels.
-func isOnNode(v corev1.PersistentVolume, labels map[string]string) bool {
-	if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
-		return true
+// nodesOf says on which nodes the volumes can be used: each alternative of each volume, read once for all nodes.
+func nodesOf(volumes []corev1.PersistentVolume) (out []requirements.Set) {
+	for _, v := range volumes {
+		if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
+			out = append(out, requirements.NewSet())
+			continue
+		}
+		for _, t := range v.Spec.NodeAffinity.Required.NodeSelectorTerms {
+			if rs, err := termFrom(t); err == nil {
+				out = append(out, requirements.NewSet(rs...))
+			}
+		}
 	}
-	return slices.ContainsFunc(v.Spec.NodeAffinity.Required.NodeSelectorTerms, func(t corev1.NodeSelectorTerm) bool {
-		rs, err := termFrom(t)
-		return err == nil && requirements.NewSet(rs...).Matches(labels)
-	})
+	return out
 }
