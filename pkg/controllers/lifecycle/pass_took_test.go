@@ -46,4 +46,13 @@ func TestSlowPassesDeletePodsInTime(t *testing.T) {
 	if deleted == 0 || deleted > 35*time.Second {
 		t.Errorf("the pod was deleted after %s in %d passes, and has 60 s of grace 110 s before the deadline", deleted, passes)
 	}
+	s, err := w.Ports(fake.Fault{}).ReadSnapshot(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, p := range s.Pods {
+		if want := began.Add(deleted + time.Minute); !p.Deleting.Equal(want) {
+			t.Errorf("pod %s ends at %s, want a minute after its deletion, %s", p.Key(), p.Deleting, want)
+		}
+	}
 }
