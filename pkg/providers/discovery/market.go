@@ -135,11 +135,12 @@ func (m *CatalogRefresher) withAccount(ctx context.Context, c instancetypes.Cata
 	return c
 }
 
-// listsPrices reports whether the price list can be asked: not from an isolated VPC, and only in the partitions aws and
-// aws-cn. Names of regions have three parts there and four in all other partitions.
-func (m *CatalogRefresher) listsPrices() bool {
-	return !m.isolated && strings.Count(m.region, "-") == 2
-}
+// listsPrices reports whether the price list can be asked: not from an isolated VPC.
+func (m *CatalogRefresher) listsPrices() bool { return !m.isolated && hasPriceList(m.region) }
+
+// hasPriceList reports whether there is a price list of the region: in the partitions aws and aws-cn only. Names of
+// regions have three parts there and four in all other partitions.
+func hasPriceList(region string) bool { return strings.Count(region, "-") == 2 }
 
 // arePricesDue reports whether the price list is to be asked: of one that did not answer not before an hour is over.
 func arePricesDue(c instancetypes.Catalog, now time.Time) bool {

@@ -3,6 +3,7 @@ package discovery
 import (
 	"context"
 	"fmt"
+	"maps"
 	"net"
 	"net/netip"
 	"net/url"
@@ -13,6 +14,7 @@ import (
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
+	"github.com/aws/aws-sdk-go-v2/service/iam"
 
 	"joiner.sh/pkg/install/preflight"
 )
@@ -49,10 +51,9 @@ func (s Surroundings) FindSilent(ctx context.Context, cfg aws.Config, isolated b
 	if err != nil {
 		return nil, err
 	}
-	names := []string{"ec2", "eks", "iam", "lambda", "pricing", "s3", "ssm"}
-	if isolated {
-		names = slices.DeleteFunc(names, func(n string) bool { return n == "iam" || n == "pricing" })
-	}
+	names := slices.DeleteFunc(slices.Sorted(maps.Keys(hosts)), func(n string) bool {
+		return isolated && (n == "iam" || n == "pricing")
+	})
 	found := make([]*preflight.Silence, len(names))
 	var looks sync.WaitGroup
 	for i, name := range names {
@@ -94,8 +95,8 @@ func (s Surroundings) look(ctx context.Context, name, address string) *preflight
 	return &out
 }
 
-// serviceHosts are hosts and ports of the services by their short names. A base endpoint of the configuration stands
-// for each of them.
+// serviceHosts are hosts and ports of the services by their short names, those that nobody calls in the region left
+// out. A base endpoint of the configuration stands for each of them.
 func serviceHosts(ctx context.Context, cfg aws.Config) (map[string]string, error) {
 	base := aws.ToString(cfg.BaseEndpoint)
 	if base == "" {
@@ -106,9 +107,14 @@ func serviceHosts(ctx context.Context, cfg aws.Config) (map[string]string, error
 		}
 		domain := strings.TrimPrefix(where.URI.Hostname(), "ec2."+cfg.Region+".")
 		at := func(service, region string) string { return service + "." + region + "." + domain + ":443" }
-		out := map[string]string{"pricing": "api." + at("pricing", priceListRegion(cfg.Region)), "iam": "iam." + domain + ":443"}
-		if strings.HasPrefix(cfg.Region, "cn-") {
-			out["iam"] = at("iam", "cn-north-1")
+		// IAM has one place in a partition, or one in a region of it.
+		global, err := iam.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, iam.EndpointParameters{Region: &cfg.Region})
+		if err != nil {
+			return nil, fmt.Errorf("find the endpoint of IAM: %w", err)
+		}
+		out := map[string]string{"iam": global.URI.Hostname() + ":443"}
+		if hasPriceList(cfg.Region) {
+			out["pricing"] = "api." + at("pricing", priceListRegion(cfg.Region))
 		}
 		for _, service := range []string{"ec2", "eks", "lambda", "s3", "ssm"} {
 			out[service] = at(service, cfg.Region)

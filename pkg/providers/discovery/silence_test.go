@@ -21,6 +21,12 @@ func TestWhereServicesAre(t *testing.T) {
 			"lambda.us-west-2.amazonaws.com:443", "s3.us-west-2.amazonaws.com:443", "ssm.us-west-2.amazonaws.com:443"}},
 		{aws.Config{Region: "cn-north-1"}, []string{"api.pricing.cn-northwest-1.amazonaws.com.cn:443", "ec2.cn-north-1.amazonaws.com.cn:443", "eks.cn-north-1.amazonaws.com.cn:443",
 			"iam.cn-north-1.amazonaws.com.cn:443", "lambda.cn-north-1.amazonaws.com.cn:443", "s3.cn-north-1.amazonaws.com.cn:443", "ssm.cn-north-1.amazonaws.com.cn:443"}},
+		{aws.Config{Region: "us-gov-east-1"}, []string{"ec2.us-gov-east-1.amazonaws.com:443", "eks.us-gov-east-1.amazonaws.com:443", "iam.us-gov.amazonaws.com:443",
+			"lambda.us-gov-east-1.amazonaws.com:443", "s3.us-gov-east-1.amazonaws.com:443", "ssm.us-gov-east-1.amazonaws.com:443"}},
+		{aws.Config{Region: "us-iso-west-1"}, []string{"ec2.us-iso-west-1.c2s.ic.gov:443", "eks.us-iso-west-1.c2s.ic.gov:443", "iam.us-iso-east-1.c2s.ic.gov:443",
+			"lambda.us-iso-west-1.c2s.ic.gov:443", "s3.us-iso-west-1.c2s.ic.gov:443", "ssm.us-iso-west-1.c2s.ic.gov:443"}},
+		{aws.Config{Region: "eusc-de-east-1"}, []string{"ec2.eusc-de-east-1.amazonaws.eu:443", "eks.eusc-de-east-1.amazonaws.eu:443", "iam.eusc-de-east-1.amazonaws.eu:443",
+			"lambda.eusc-de-east-1.amazonaws.eu:443", "s3.eusc-de-east-1.amazonaws.eu:443", "ssm.eusc-de-east-1.amazonaws.eu:443"}},
 		{aws.Config{Region: "us-west-2", BaseEndpoint: aws.String("http://127.0.0.1:4566")}, slices.Repeat([]string{"127.0.0.1:4566"}, 7)},
 		{aws.Config{Region: "us-west-2", BaseEndpoint: aws.String("https://aws.example")}, slices.Repeat([]string{"aws.example:443"}, 7)},
 	} {
