@@ -56,7 +56,10 @@ func (c *fleets) resolvePools(in *createFleetInput) ([]pool, error) {
 				return nil, wire.Fail(400, "InvalidFleetConfig",
 					"No instance type in the launch template %s or its override", t.name)
 			}
-			if p.broken = c.resolvePool(&p, o, capacityType); p.broken == nil {
+			switch p.broken = c.resolvePool(&p, o, capacityType); {
+			case p.broken != nil && p.broken.Code == "Unsupported": // in the answer of a fleet
+				p.broken = wire.Fail(400, "InvalidFleetConfiguration", "%s", p.broken.Message)
+			case p.broken == nil:
 				p.broken = c.capacity.resolveReservation(&p, in.TargetCapacity.DefaultTargetCapacityType)
 			}
 			if p.zone == "" {

@@ -175,8 +175,8 @@ func TestWhatIsWrongWithAnOverrideIsAnErrorEntry(t *testing.T) {
 			o.InstanceType = "g5.xlarge"
 			o.AvailabilityZone = aws.String("us-west-2d")
 			o.SubnetId = aws.String(subnets["us-west-2d"])
-		}, "Unsupported"},
-		"no spot":        {func(o *types.FleetLaunchTemplateOverridesRequest) { o.InstanceType = "t2.nano" }, "Unsupported"},
+		}, "InvalidFleetConfiguration"},
+		"no spot":        {func(o *types.FleetLaunchTemplateOverridesRequest) { o.InstanceType = "t2.nano" }, "InvalidFleetConfiguration"},
 		"unknown subnet": {func(o *types.FleetLaunchTemplateOverridesRequest) { o.SubnetId = aws.String("subnet-0") }, "InvalidSubnetID.NotFound"},
 		"unknown image":  {func(o *types.FleetLaunchTemplateOverridesRequest) { o.ImageId = aws.String("ami-0") }, "InvalidAMIID.NotFound"},
 		"low max price":  {func(o *types.FleetLaunchTemplateOverridesRequest) { o.MaxPrice = aws.String("0.001") }, "SpotMaxPriceTooLow"},

@@ -344,6 +344,8 @@ func TestWhatARefusalMarks(t *testing.T) {
 		{"an offer in a group", full, "", "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Scope: "pg-1", Why: full}}},
 		{"a group that is full", full, spread, "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("", "a"), Scope: "pg-1", Why: full}}},
 		{"a group that is full, by another code", "Odd", spread, "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("", "a"), Scope: "pg-1", Why: "Odd"}}},
+		{"a type that the zone does not sell", "InvalidFleetConfiguration", "Your requested instance type (m5.large) is not supported in your requested Availability Zone (a).", "", about("m5.large", "a", ""),
+			[]instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: "InvalidFleetConfiguration"}}},
 		{"a subnet", awserrors.NoAddresses, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{Scope: "subnet-a", Why: awserrors.NoAddresses}}},
 		{"some subnet", awserrors.NoAddresses, "", "", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: awserrors.NoAddresses}}},
 		{"spot", awserrors.SpotRoleMissing, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: awserrors.SpotRoleMissing}}},

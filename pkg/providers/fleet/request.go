@@ -76,6 +76,16 @@ func ec2Tags(in []launch.Tag) []types.Tag {
 // spreadLimit is how EC2 says that a spread placement group has as many instances in a zone as it may have.
 const spreadLimit = "limit of instances in this spread placement group"
 
+// notSold is how EC2 says that a zone does not sell the type, by a code that stands for whatever is wrong with a fleet.
+const notSold = "is not supported in your requested Availability Zone"
+
+// refusesOffers reports whether the error is about offers that are not to be had.
+func refusesOffers(e types.CreateFleetError) bool {
+	said := aws.ToString(e.ErrorMessage)
+	return awserrors.NoCapacity(aws.ToString(e.ErrorCode)) || strings.Contains(said, spreadLimit) ||
+		strings.Contains(said, notSold)
+}
+
 // splitErrors splits the errors of a CreateFleet answer into refused offers and others. What a reservation refuses
 // is not sold out elsewhere. An offer that a policy denies is marked too, and its error is among the others.
 func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering,
@@ -87,7 +97,7 @@ func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instanc
 				Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: c})
 			continue
 		}
-		if !awserrors.NoCapacity(c) && !strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
+		if !refusesOffers(e) {
 			other = append(other, e)
 			if f, named := offerNamed(o, e); named && awserrors.IsAboutOffer(c) {
 				marks = append(marks, instancetypes.UnavailableOffering{Offer: f,
