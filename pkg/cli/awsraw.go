@@ -108,8 +108,9 @@ func askStacks(ctx context.Context, cfg aws.Config, action string, in map[string
 
 // describedStack is a stack as CloudFormation describes it; without a status there is none.
 type describedStack struct {
-	Status  string                                    `xml:"DescribeStacksResult>Stacks>member>StackStatus"`
-	Outputs []struct{ OutputKey, OutputValue string } `xml:"DescribeStacksResult>Stacks>member>Outputs>member"`
+	Status    string                                    `xml:"DescribeStacksResult>Stacks>member>StackStatus"`
+	Protected bool                                      `xml:"DescribeStacksResult>Stacks>member>EnableTerminationProtection"` // from deletion
+	Outputs   []struct{ OutputKey, OutputValue string } `xml:"DescribeStacksResult>Stacks>member>Outputs>member"`
 }
 
 func describeStack(ctx context.Context, cfg aws.Config, name string) (out describedStack, err error) {

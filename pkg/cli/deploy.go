@@ -131,8 +131,8 @@ func quoteWords(words []string) string {
 	return strings.Join(out, " ")
 }
 
-// prepareAccounts bootstraps each account and region that lacks what the CDK needs there, and tells which version made
-// a stack that is there.
+// prepareAccounts bootstraps each account and region that lacks what the CDK needs there, and prepares stacks that are
+// there.
 func (d deployment) prepareAccounts(ctx context.Context, stacks []release.Stack) error {
 	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
@@ -156,7 +156,7 @@ func (d deployment) prepareAccounts(ctx context.Context, stacks []release.Stack)
 		}
 		at := cfg.Copy()
 		at.Region = region
-		if err := d.tellVersion(ctx, at, s); err != nil {
+		if err := d.prepareStack(ctx, at, s); err != nil {
 			return err
 		}
 		if done[place] {
@@ -189,11 +189,28 @@ func lacksBootstrap(ctx context.Context, cfg aws.Config, s release.Stack) (bool,
 	return false, nil
 }
 
-// tellVersion says what becomes of a stack that is there.
-func (d deployment) tellVersion(ctx context.Context, cfg aws.Config, s release.Stack) error {
+// unprotect lets the CDK delete a stack that did not come into being, which it does before it makes it anew: it protects
+// a stack before it makes anything of it.
+func (d deployment) unprotect(ctx context.Context, cfg aws.Config, s release.Stack, there describedStack) error {
+	d.sc.writeMessage("stack %s is %s, so that nothing of it works: it is deleted and made anew", s.Name, there.Status)
+	if !there.Protected {
+		return nil
+	}
+	_, err := askStacks(ctx, cfg, "UpdateTerminationProtection", map[string]string{"StackName": s.Name, "EnableTerminationProtection": "false"})
+	if err != nil {
+		return fmt.Errorf("take the protection from stack %s, which did not come into being: %w; delete that stack, and deploy again", s.Name, err)
+	}
+	return nil
+}
+
+// prepareStack says what becomes of a stack that is there, and takes out of the way what would keep it from that.
+func (d deployment) prepareStack(ctx context.Context, cfg aws.Config, s release.Stack) error {
 	there, err := describeStack(ctx, cfg, s.Name)
 	if err != nil || there.Status == "" {
 		return err
+	}
+	if there.Status == "ROLLBACK_COMPLETE" || there.Status == "ROLLBACK_FAILED" {
+		return d.unprotect(ctx, cfg, s, there)
 	}
 	made := "of a version that it does not name"
 	for _, o := range there.Outputs {

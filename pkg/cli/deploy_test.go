@@ -41,6 +41,9 @@ type releaseWorld struct {
 	folder, ran  string // the file with the commands of npx
 	bootstrapped bool
 	stackVersion string // empty: no stack
+	stackStatus  string
+	locked       bool // nobody may take its protection away
+	protected    bool // the stack, from deletion
 	bucketRegion string
 	shut         bool // the bucket takes objects and shows nothing
 	objects      map[string]string
@@ -49,7 +52,7 @@ type releaseWorld struct {
 
 func newReleaseWorld(t *testing.T, more string) *releaseWorld {
 	t.Helper()
-	w := &releaseWorld{folder: t.TempDir(), ran: filepath.Join(t.TempDir(), "ran"), bucketRegion: "eu-west-1", objects: map[string]string{}, most: 9}
+	w := &releaseWorld{folder: t.TempDir(), ran: filepath.Join(t.TempDir(), "ran"), bucketRegion: "eu-west-1", stackStatus: "CREATE_COMPLETE", objects: map[string]string{}, most: 9}
 	bin := t.TempDir()
 	var sums strings.Builder
 	for name, text := range map[string]string{
@@ -92,8 +95,11 @@ func (w *releaseWorld) ServeHTTP(out http.ResponseWriter, r *http.Request) {
 		out.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(out, `<ErrorResponse><Error><Message>Stack with id joiner-prod does not exist</Message></Error></ErrorResponse>`)
 	case strings.Contains(string(body), "Action=DescribeStacks"):
-		fmt.Fprintf(out, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackStatus>CREATE_COMPLETE</StackStatus><Outputs><member><OutputKey>Version</OutputKey>`+
-			`<OutputValue>%s</OutputValue></member></Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`, w.stackVersion)
+		fmt.Fprintf(out, `<DescribeStacksResponse><DescribeStacksResult><Stacks><member><StackStatus>%s</StackStatus><EnableTerminationProtection>%t</EnableTerminationProtection><Outputs><member><OutputKey>Version</OutputKey>`+
+			`<OutputValue>%s</OutputValue></member></Outputs></member></Stacks></DescribeStacksResult></DescribeStacksResponse>`, w.stackStatus, w.protected, w.stackVersion)
+	case strings.Contains(string(body), "Action=UpdateTerminationProtection") && !w.locked:
+		w.protected = strings.Contains(string(body), "EnableTerminationProtection=true")
+		fmt.Fprint(out, `<UpdateTerminationProtectionResponse><UpdateTerminationProtectionResult><StackId>s</StackId></UpdateTerminationProtectionResult></UpdateTerminationProtectionResponse>`)
 	case r.Header.Get("X-Amz-Target") == "AmazonSSM.GetParameter" && !w.bootstrapped:
 		out.WriteHeader(http.StatusBadRequest)
 		fmt.Fprint(out, `{"__type": "ParameterNotFound"}`)
@@ -178,6 +184,25 @@ func TestDeployBootstrapsOnceAndDeploys(t *testing.T) {
 	}
 	if code, _, said = run("deploy", "--folder", w.folder, "--settings", settings); code != 1 || !strings.Contains(said, "where no terminal is to ask at, add --yes") {
 		t.Errorf("the CDK cannot ask: exit %d, %s", code, said)
+	}
+}
+
+// The CDK protects a stack before it makes anything, and deletes one that did not come into being before it makes it
+// anew: it could not. A stack that works stays protected.
+func TestDeployAfterACreationThatFailed(t *testing.T) {
+	for _, status := range []string{"ROLLBACK_COMPLETE", "ROLLBACK_FAILED", "CREATE_COMPLETE", "UPDATE_ROLLBACK_COMPLETE", "UPDATE_ROLLBACK_FAILED"} {
+		w := newReleaseWorld(t, "")
+		w.bootstrapped, w.stackVersion, w.stackStatus, w.protected = true, "0.9.0", status, true
+		code, _, said := run("deploy", "--folder", w.folder, "--cluster", "prod")
+		failed := strings.HasPrefix(status, "ROLLBACK_")
+		if code != 0 || w.protected == failed || failed != strings.Contains(said, "stack joiner-prod is "+status+", so that nothing of it works: it is deleted and made anew") {
+			t.Errorf("%s: exit %d, protected %t, said %s", status, code, w.protected, said)
+		}
+	}
+	w := newReleaseWorld(t, "")
+	w.bootstrapped, w.stackVersion, w.stackStatus, w.protected, w.locked = true, "0.9.0", "ROLLBACK_COMPLETE", true, true
+	if code, _, said := run("deploy", "--folder", w.folder, "--cluster", "prod"); code == 0 || len(w.commands(t)) > 0 || !strings.Contains(said, "delete that stack, and deploy again") {
+		t.Errorf("nobody may: exit %d, ran %v, said %s", code, w.commands(t), said)
 	}
 }
 
