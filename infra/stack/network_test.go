@@ -206,7 +206,7 @@ func TestLambdaMayUseTheNetwork(t *testing.T) {
 			t.Errorf("%s: %d times the statements for the network, want %d; runs in %s", id, c, there, text(p["VpcConfig"]))
 		}
 		if id == "Preflight" { // which looks how the others get to S3
-			const look = "DescribeNetwork: ec2:DescribeSubnets ec2:DescribeRouteTables ec2:DescribePrefixLists ec2:DescribeVpcEndpoints\n"
+			const look = "DescribeNetwork: ec2:DescribeSubnets ec2:DescribeRouteTables ec2:DescribePrefixLists ec2:DescribeVpcEndpoints ec2:DescribeVpcEndpointServices\n"
 			if !strings.Contains(got, look) || strings.Count(want, "ec2:") != strings.Count(want, "ec2:DescribeInstances") {
 				t.Errorf("the preflight may not look at the network, or may outside of one:\n%s", got)
 			}

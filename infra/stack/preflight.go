@@ -41,7 +41,7 @@ func preflightAllows(p permissions) []statement {
 		resources: []string{p.arn("lambda", *p.Region(), *p.Account(), "function:"+p.functionName(sizedLike))}})
 	if p.inVPC {
 		out = append(out, p.describe("DescribeNetwork", "ec2:DescribeSubnets", "ec2:DescribeRouteTables",
-			"ec2:DescribePrefixLists", "ec2:DescribeVpcEndpoints"))
+			"ec2:DescribePrefixLists", "ec2:DescribeVpcEndpoints", "ec2:DescribeVpcEndpointServices"))
 	}
 	var roles []string
 	for _, r := range madeNodeRoles(p.scope) {

@@ -98,12 +98,20 @@ func (c *lambda) getFunctionConcurrency(r *call) (any, error) {
 func (c *lambda) getAccountSettings(*call) (any, error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	type jsonLimit struct{ ConcurrentExecutions, UnreservedConcurrentExecutions int }
+	type jsonLimit struct {
+		ConcurrentExecutions, UnreservedConcurrentExecutions int
+		TotalCodeSize                                        int64
+	}
+	type jsonUsage struct{ TotalCodeSize, FunctionCount int64 }
 	left := c.concurrency
 	for _, f := range c.functions {
 		left -= f.Reserved
 	}
-	return struct{ AccountLimit jsonLimit }{jsonLimit{c.concurrency, left}}, nil
+	const codeLimit = 75 << 30
+	return struct {
+		AccountLimit jsonLimit
+		AccountUsage jsonUsage
+	}{jsonLimit{c.concurrency, left, codeLimit}, jsonUsage{0, int64(len(c.functions))}}, nil
 }
 
 // quota is one of EC2's quotas of vCPUs.

@@ -20,6 +20,7 @@ func (c *account) ec2Operations() map[string]operation {
 		"DescribePrefixLists":            look(c.networks.describePrefixLists),
 		"DescribeSecurityGroups":         look(c.networks.describeSecurityGroups),
 		"DescribeVpcEndpoints":           look(c.networks.describeVpcEndpoints),
+		"DescribeVpcEndpointServices":    look(c.networks.describeVpcEndpointServices),
 		"DescribeImages":                 look(c.amis.describeImages),
 		"DescribeLaunchTemplates":        look(c.templates.describeLaunchTemplates),
 		"DescribeLaunchTemplateVersions": look(c.templates.describeLaunchTemplateVersions),

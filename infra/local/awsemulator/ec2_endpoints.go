@@ -76,5 +76,63 @@ func (c *networks) describeVpcEndpoints(_ *call, in *describeVpcEndpointsInput) 
 	return out, err
 }
 
+type describeVpcEndpointServicesInput struct {
+	page
+	Filter []filter
+}
+
+type xmlEndpointService struct {
+	Name  string   `xml:"serviceName"`
+	Kind  []string `xml:"serviceType>item>serviceType"`
+	Zones []string `xml:"availabilityZoneSet>item"`
+	Owner string   `xml:"owner"`
+}
+
+// endpointServices are the services with endpoints that somebody may want in a VPC of functions.
+func endpointServices() []string { return []string{"ec2", "eks", "lambda", "s3", "ssm"} }
+
+// SetZonesOfEndpoints has a service offer interface endpoints in these zones only.
+func SetZonesOfEndpoints(c *Cloud, service string, zones ...string) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if c.endpointZones == nil {
+		c.endpointZones = map[string][]string{}
+	}
+	c.endpointZones[service] = zones
+}
+
+func (c *networks) describeVpcEndpointServices(_ *call, in *describeVpcEndpointServicesInput) (any, error) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	var all []xmlEndpointService
+	for _, service := range endpointServices() {
+		zones, set := c.endpointZones[service]
+		for _, z := range c.vpc.zones {
+			if !set {
+				zones = append(zones, z.name)
+			}
+		}
+		x := xmlEndpointService{Name: "com.amazonaws." + c.opt.Region + "." + service, Kind: []string{"Interface"},
+			Zones: zones, Owner: "amazon"}
+		ok, err := matchesFilters(in.Filter, func(name string) ([]string, bool) {
+			value, known := map[string]string{"owner": x.Owner, "service-name": x.Name, "service-type": x.Kind[0]}[name]
+			return []string{value}, known
+		})
+		if err != nil {
+			return nil, err
+		}
+		if ok {
+			all = append(all, x)
+		}
+	}
+	var out struct {
+		Services []xmlEndpointService `xml:"serviceDetailSet>item"`
+		Next     string               `xml:"nextToken,omitempty"`
+	}
+	var err error
+	out.Services, out.Next, err = cutPage(all, in.page, 1000, func(s xmlEndpointService) string { return s.Name })
+	return out, err
+}
+
 // VPCID is the id of the one VPC.
 func VPCID(c *Cloud) string { return c.vpc.id }

@@ -15,7 +15,9 @@ type networks struct {
 	*account
 	vpc       network
 	endpoints []vpcEndpoint
-	routes    []Route // of every subnet; nil: a NAT gateway
+	// zones that services offer endpoints in, by service; of a service that is missing all
+	endpointZones map[string][]string
+	routes        []Route // of every subnet; nil: a NAT gateway
 }
 
 // network is the one VPC of the account.

@@ -114,6 +114,37 @@ func (c *checker) checkEndpoints() {
 	}
 }
 
+// checkZones finds subnets into which EC2 puts no endpoint: a service has them in some zones only, and an endpoint takes
+// one subnet of a zone.
+func (c *checker) checkZones() {
+	if len(c.plan.Endpoints) == 0 || !c.knows(TopicSubnets) || !c.knows(TopicZones) {
+		return
+	}
+	first := map[string]string{} // of a zone
+	for _, s := range c.facts.Subnets {
+		if s.Zone == "" {
+			continue
+		}
+		if other, taken := first[s.Zone]; taken {
+			c.Add(findings.Broken, TopicZones, fmt.Sprintf("subnetIDs names %s and %s, both in %s, and an endpoint takes one subnet of a zone", other, s.ID, s.Zone),
+				"leave one of them out of subnetIDs")
+			continue
+		}
+		first[s.Zone] = s.ID
+		var without []string
+		for _, service := range c.plan.Endpoints {
+			// of a service that EC2 does not list it says more
+			if zones := c.facts.Zones[service]; len(zones) > 0 && !slices.Contains(zones, s.Zone) {
+				without = append(without, service)
+			}
+		}
+		if len(without) > 0 {
+			c.Add(findings.Broken, TopicZones, fmt.Sprintf("AWS has no endpoints for %s in %s, where %s of subnetIDs is",
+				strings.Join(without, ", "), s.Zone, s.ID), "leave that subnet out of subnetIDs, or the services out of vpcEndpoints")
+		}
+	}
+}
+
 // checkSubnets finds subnets in which Lambda cannot put the functions.
 func (c *checker) checkSubnets() {
 	if !c.knows(TopicSubnets) {

@@ -47,10 +47,13 @@ type Facts struct {
 	Paths     map[string]string // of roles, by name; missing: /
 	Entries   []Entry           // of the node roles that were named; none: they have no access entry
 	Endpoints []Endpoint
+	Zones     map[string][]string // in which a service of the plan's endpoints has them, by service
 	Subnets   []Subnet
 	Ways      []Way // of the subnets
 	Limit     int   // of concurrency in the account; 0: unknown
 	Free      int   // of that, not reserved by any function
+	CodeLimit int64 // bytes of code that functions of the account may have; 0: unknown
+	CodeUsed  int64 // of these
 	Nodes     int   // instances of EC2 that run as nodes of the cluster
 	Memory    int   // MiB that Plan.MemoryLike has; 0: there is no such function yet
 	Unknown   []Unknown
@@ -61,6 +64,7 @@ const (
 	TopicRoles     = "node role"
 	TopicEntries   = "access entry of the node role"
 	TopicEndpoints = "VPC endpoints"
+	TopicZones     = "zones of VPC endpoints"
 	TopicSubnets   = "subnets"
 	TopicWays      = "way to S3"
 	TopicPush      = "push"
@@ -83,7 +87,7 @@ type Endpoint struct {
 }
 
 // Subnet is one of those that the functions are to run in.
-type Subnet struct{ ID, VPC string }
+type Subnet struct{ ID, VPC, Zone string }
 
 // Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
 // is deployed for the first time. Nothing keeps CloudFormation from going back to an older deployment: a refusal would
@@ -100,10 +104,12 @@ func Check(p Plan, before *Plan, f Facts) findings.List {
 	c.checkNodeRoles()
 	c.checkEndpoints()
 	c.checkSubnets()
+	c.checkZones()
 	c.checkWays()
 	c.checkPush()
 	c.checkZonalShift()
 	c.checkRoom()
+	c.checkCode()
 	c.checkMemory()
 	if c.refusesNothing() {
 		for i := range c.List {

@@ -7,11 +7,13 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// HasFunctionURLs reports whether Lambda has function URLs in the region.
+// HasFunctionURLs reports whether Lambda has function URLs in the region. Its guide, "Creating and managing Lambda
+// function URLs", names those of the partition aws that have none. Of other partitions none is known to have them;
+// names of their regions have four parts, but in China.
 func HasFunctionURLs(region string) bool {
-	return !slices.Contains([]string{"ap-east-2", "ap-south-2", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6",
-		"ap-southeast-7", "ca-west-1", "cn-north-1", "cn-northwest-1", "eu-central-2", "eu-south-2", "il-central-1",
-		"me-central-1", "us-gov-east-1", "us-gov-west-1"}, region)
+	return strings.Count(region, "-") == 2 && !strings.HasPrefix(region, "cn-") &&
+		!slices.Contains([]string{"ap-east-2", "ap-south-2", "ap-southeast-4", "ap-southeast-5", "ap-southeast-6",
+			"ap-southeast-7", "ca-west-1", "eu-central-2", "eu-south-2", "il-central-1", "me-central-1"}, region)
 }
 
 // checkPush finds a region in which the cluster could call nobody.

@@ -1,6 +1,10 @@
 package preflight
 
-import "fmt"
+import (
+	"fmt"
+
+	"joiner.sh/pkg/model/findings"
+)
 
 // leastUnreserved is what Lambda has every account keep for functions that reserve nothing, or all where the account
 // may run fewer.
@@ -31,4 +35,17 @@ func (r ConcurrencyRoom) CheckRoom() error {
 		"(interruptionConcurrency, and 1 for each that runs alone), which is %d too many. Ask for more: "+
 		"aws service-quotas request-service-quota-increase --service-code lambda --quota-code L-B99A9384 --desired-value %d%s, and deploy again",
 		r.Limit, r.Unreserved+r.Had, min(leastUnreserved, r.Limit), r.Wanted, short, max(1000, r.Limit+short), less)
+}
+
+// codeOfRelease is how many bytes the functions of one deployment have together.
+const codeOfRelease = 100 << 20
+
+// checkCode finds an account that soon has no room for the code of functions: their versions stay, to go back to.
+func (c *checker) checkCode() {
+	left := c.facts.CodeLimit - c.facts.CodeUsed
+	if c.facts.CodeLimit > 0 && left < 10*codeOfRelease {
+		c.Add(findings.Warning, TopicLambda, fmt.Sprintf("the account has %d MiB left for the code of functions, of which a deployment takes up to %d",
+			max(0, left>>20), codeOfRelease>>20),
+			"delete versions that no alias names: aws lambda delete-function --function-name NAME --qualifier VERSION")
+	}
 }

@@ -60,6 +60,9 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 	if p.VPC != "" {
 		ask(preflight.TopicEndpoints, func(ctx context.Context) error { return r.readEndpoints(ctx, p, &f) })
 	}
+	if len(p.Endpoints) > 0 {
+		ask(preflight.TopicZones, func(ctx context.Context) error { return r.readZones(ctx, p, &f) })
+	}
 	if len(p.Subnets) > 0 {
 		ask(preflight.TopicSubnets, func(ctx context.Context) error { return r.readSubnets(ctx, p, &f) })
 	}
@@ -161,6 +164,26 @@ func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *prefl
 	return nil
 }
 
+// readZones reads in which zones the services of the plan's endpoints have them. In China some names begin otherwise.
+func (r Preflight) readZones(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+	var names []string
+	for _, service := range p.Endpoints {
+		name := "com.amazonaws." + p.Region + "." + service
+		names = append(names, name, "cn."+name)
+	}
+	out, err := r.EC2.DescribeVpcEndpointServices(ctx, &ec2.DescribeVpcEndpointServicesInput{
+		Filters: []ec2types.Filter{ec2Filter("service-name", names...)}})
+	if err != nil {
+		return err
+	}
+	f.Zones = map[string][]string{}
+	for _, s := range out.ServiceDetails {
+		name := aws.ToString(s.ServiceName)
+		f.Zones[name[strings.LastIndex(name, ".")+1:]] = s.AvailabilityZones
+	}
+	return nil
+}
+
 func (r Preflight) readSubnets(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
 	out, err := r.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{{Name: aws.String("subnet-id"), Values: p.Subnets}}})
@@ -168,7 +191,8 @@ func (r Preflight) readSubnets(ctx context.Context, p preflight.Plan, f *preflig
 		return err
 	}
 	for _, s := range out.Subnets {
-		f.Subnets = append(f.Subnets, preflight.Subnet{ID: aws.ToString(s.SubnetId), VPC: aws.ToString(s.VpcId)})
+		f.Subnets = append(f.Subnets, preflight.Subnet{ID: aws.ToString(s.SubnetId), VPC: aws.ToString(s.VpcId),
+			Zone: aws.ToString(s.AvailabilityZone)})
 	}
 	return nil
 }
@@ -195,6 +219,9 @@ func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
 	}
 	f.Limit, f.Free = int(out.AccountLimit.ConcurrentExecutions),
 		int(aws.ToInt32(out.AccountLimit.UnreservedConcurrentExecutions))
+	if out.AccountUsage != nil {
+		f.CodeLimit, f.CodeUsed = out.AccountLimit.TotalCodeSize, out.AccountUsage.TotalCodeSize
+	}
 	return nil
 }
 

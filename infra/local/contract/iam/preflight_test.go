@@ -31,7 +31,7 @@ func TestThePreflightMayAskWhatItAsks(t *testing.T) {
 
 // Each action of the statements that only a VPC brings is needed there.
 func TestEachActionOfThePreflightInAVPCIsNeeded(t *testing.T) {
-	for topic, action := range map[string]string{preflight.TopicSubnets: "ec2:DescribeSubnets", preflight.TopicEndpoints: "ec2:DescribeVpcEndpoints",
+	for topic, action := range map[string]string{preflight.TopicSubnets: "ec2:DescribeSubnets", preflight.TopicEndpoints: "ec2:DescribeVpcEndpoints", preflight.TopicZones: "ec2:DescribeVpcEndpointServices",
 		preflight.TopicWays: "ec2:DescribeRouteTables", preflight.TopicLambda: "lambda:GetAccountSettings",
 		preflight.TopicNodes: "ec2:DescribeInstances", preflight.TopicMemory: "lambda:GetFunctionConfiguration"} {
 		r := start(t, changedIn(t, inVPC(t), "preflight", func(all []statement) []statement {
