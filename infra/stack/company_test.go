@@ -70,6 +70,11 @@ func TestServiceControlPoliciesAreMet(t *testing.T) {
 			t.Errorf("%s may not use the key:\n%s", function, got)
 		}
 	}
+	// what came into its queue under a key of before, and nothing else
+	const older = "ReadOlderMessages: kms:Decrypt\n  on arn:${AWS::Partition}:kms:${AWS::Region}:${AWS::AccountId}:key/*\n  if StringEquals kms:ViaService = sqs.${AWS::Region}.${AWS::URLSuffix}\n"
+	if got := w.permissions("StateChange"); !strings.Contains(got, older) {
+		t.Errorf("statechange may not read older messages:\n%s", got)
+	}
 	if got := w.permissions("Wake"); !strings.Contains(got, "kms:ViaService = lambda.${AWS::Region}.${AWS::URLSuffix}\n") {
 		t.Errorf("wake may use the key for more than its environment, or not for that:\n%s", got)
 	}

@@ -55,6 +55,9 @@ func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 	}
 	if p.key != nil {
 		out = append(out, p.useKey(f.function))
+		if f.queue != nil {
+			out = append(out, p.readOlderMessages())
+		}
 	}
 	if f.called {
 		return out
@@ -86,6 +89,14 @@ func (p permissions) useKey(f function) statement {
 	}
 	return statement{sid: "UseKey", actions: []string{"kms:Decrypt", "kms:GenerateDataKey"},
 		resources: []string{*p.key.KeyArn()}, when: conditions{"StringEquals": {"kms:ViaService": services}}}
+}
+
+// readOlderMessages is for what came into the function's queue under another key, which kmsKey named before: messages
+// stay as they were encrypted. Nothing but what SQS hands to the function can be decrypted so.
+func (p permissions) readOlderMessages() statement {
+	return statement{sid: "ReadOlderMessages", actions: []string{"kms:Decrypt"},
+		resources: []string{p.arn("kms", *p.Region(), *p.Account(), "key/*")},
+		when:      conditions{"StringEquals": {"kms:ViaService": {"sqs." + *p.Region() + "." + *p.UrlSuffix()}}}}
 }
 
 // useNetwork is what Lambda needs to put a function into a VPC, with the role of the function. The function's own code,

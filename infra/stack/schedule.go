@@ -23,9 +23,10 @@ const tickAgeSec = 60
 // next invocation fails, and brings it back. That takes up to 90 of the 120 seconds that EC2 leaves a spot instance.
 const awakeEvery = 24 * 60
 
-// mayFallAsleep reports whether the function is in a VPC and may go without an event for weeks.
+// mayFallAsleep reports whether the function is in a VPC and may go without an event for weeks. A deployment that finds
+// setup so would fail.
 func (s *joiner) mayFallAsleep(f function) bool {
-	return s.net.vpc != nil && len(f.rules) > 0 && !f.ticks()
+	return s.net.vpc != nil && (len(f.rules) > 0 || f.admin) && !f.ticks()
 }
 
 // newSchedules makes the group and the role. Nobody else's schedules can use the role, and it can invoke nothing but
@@ -37,11 +38,17 @@ func newSchedules(s *joiner, functions []function) schedules {
 	})
 	var ticking []string
 	for _, f := range functions {
-		if f.ticks() || s.mayFallAsleep(f) {
+		if (f.ticks() || s.mayFallAsleep(f)) && !f.direct {
 			ticking = append(ticking, f.name)
 		}
 	}
-	wake := []statement{s.permissions().allowWake(ticking...)}
+	wake := s.permissions().allowWake(ticking...)
+	for _, f := range functions {
+		if f.direct && s.mayFallAsleep(f) {
+			wake.resources = append(wake.resources, s.arn("lambda", *s.Region(), *s.Account(),
+				"function:"+s.functionName(f.name)))
+		}
+	}
 	role := awsiam.NewRole(s.Stack, jsii.String("SchedulesRole"), &awsiam.RoleProps{
 		Path: s.rolePath(),
 		AssumedBy: awsiam.NewServicePrincipal(jsii.String("scheduler.amazonaws.com"), &awsiam.ServicePrincipalOpts{
@@ -49,7 +56,7 @@ func newSchedules(s *joiner, functions []function) schedules {
 				"aws:SourceArn": s.arn("scheduler", *s.Region(), *s.Account(), "schedule-group/"+name)}},
 		}),
 		Description:    jsii.String("Joiner schedules in cluster " + s.cluster),
-		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document(wake)},
+		InlinePolicies: &map[string]awsiam.PolicyDocument{"joiner": document([]statement{wake})},
 	})
 	return schedules{group, role}
 }

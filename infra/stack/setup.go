@@ -86,6 +86,10 @@ func (s *joiner) addSetup() error {
 	}
 	for _, rule := range s.rules {
 		rule.AddResourceDependency(setup, nil)
+		// At its first tick refresh writes into the bucket, which no rollback can delete then: rules may fail before.
+		if *rule.CfnResourceType() != "AWS::Scheduler::Schedule" {
+			resourceOf(s.ticks.group).AddResourceDependency(rule, nil)
+		}
 	}
 	for _, name := range sortedKeys(s.made) {
 		if m := s.made[name]; m.inCluster() {

@@ -26,8 +26,12 @@ func awsDomains() []string {
 }
 
 // AnswerCloudFormation answers the requests of the function's own stack, and no other: those of anybody else who may
-// invoke the function end with an error, and nothing is sent to the address that they name.
+// invoke the function end with an error, and nothing is sent to the address that they name. What asks for nothing is
+// the schedule that keeps the function awake.
 func AnswerCloudFormation(ctx context.Context, e cfn.Event) (string, error) {
+	if e.RequestType == "" {
+		return "", nil
+	}
 	set, err := settings.ParseSettings(os.Getenv)
 	if err == nil {
 		own := ""

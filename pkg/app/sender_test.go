@@ -1,6 +1,7 @@
 package app
 
 import (
+	"encoding/json"
 	"net/http"
 	"net/http/httptest"
 	"strings"
@@ -63,5 +64,16 @@ func TestAForgedRequestIsNotAnswered(t *testing.T) {
 	e.StackID = ownStack
 	if _, err := AnswerCloudFormation(ctx, e); err != nil || answers != 1 {
 		t.Errorf("a request of the own stack: %v, %d answers; want one", err, answers)
+	}
+}
+
+// The schedule that keeps setup awake asks for nothing, and is told nothing.
+func TestTheScheduleAsksSetupForNothing(t *testing.T) {
+	var e cfn.Event
+	if err := json.Unmarshal([]byte(`{"source":"aws.scheduler","detail-type":"Scheduled Event"}`), &e); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := AnswerCloudFormation(t.Context(), e); err != nil {
+		t.Error(err)
 	}
 }
