@@ -67,3 +67,12 @@ func (c *objects) PutBucket(name string) error {
 	}
 	return nil
 }
+
+// DeleteBucket takes a bucket away that has nothing in it.
+func (c *objects) DeleteBucket(name string) error {
+	err := c.s3.backend.DeleteBucket(name)
+	if err != nil && !gofakes3.HasErrorCode(err, gofakes3.ErrNoSuchBucket) {
+		return fmt.Errorf("delete bucket %s: %w", name, err)
+	}
+	return nil
+}

@@ -255,6 +255,10 @@ func (a *Emulated) Delete(ctx context.Context, s *Stack, r Resource) error {
 		a.versions.forget(r.Physical)
 		a.mu.Unlock()
 		return ignoreNotFound(a.newProvisioner().DeleteFunction(r.Physical))
+	case r.Type == "AWS::S3::Bucket":
+		if err := a.Cloud.DeleteBucket(r.Physical); err != nil {
+			return err
+		}
 	}
 	a.mu.Lock()
 	defer a.mu.Unlock()

@@ -1,6 +1,7 @@
 package cloudformation_test
 
 import (
+	"errors"
 	"slices"
 	"strings"
 	"testing"
@@ -113,6 +114,29 @@ func TestWithoutAWayToS3OnlyThePreflightAnswers(t *testing.T) {
 	}
 	if !slices.Contains(w.asked, "Create PreflightResource") {
 		t.Errorf("asked %v", w.asked)
+	}
+}
+
+// Without the order of schedules after rules, a rule may fail when refresh has stored a catalog, and the rollback then
+// fails at its bucket.
+func TestWithoutItsOrderARuleFailsTooLate(t *testing.T) {
+	late := 0
+	for _, seed := range []uint64{3, 4, 5, 6, 7, 8} {
+		w := newWorld(t, seed)
+		w.player.Fail = func(s cloudformation.Step) error {
+			if s.Verb == cloudformation.Create && strings.HasPrefix(s.ID, "SpotInterruptionOn") && s.Type == "AWS::Events::Rule" {
+				return errors.New("told to fail")
+			}
+			return nil
+		}
+		early := template(t, "plain", unordered("Schedules29FB02FD", "RebalanceOn", "RefreshOn", "ReservationInterruptionOn", "ScheduledChangeOn", "SpotInterruptionOn", "StateChange"))
+		err := w.player.DeployStack(t.Context(), w.stack, early)
+		if err != nil && w.stack.Status == cloudformation.RollbackFailed && strings.Contains(err.Error(), "BucketNotEmpty") {
+			late++
+		}
+	}
+	if late == 0 {
+		t.Error("no order has the rule fail after the first tick of refresh")
 	}
 }
 

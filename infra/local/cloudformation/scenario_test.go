@@ -184,7 +184,7 @@ func TestACreationThatFailsAndThenSucceeds(t *testing.T) {
 	})
 }
 
-// Whatever fails to be created, what was made goes again.
+// Whatever fails to be created, what was made goes again, and the next deployment succeeds.
 func TestEachFailureIsRolledBack(t *testing.T) {
 	plain := form(t, "plain")
 	for _, name := range []string{"plain", "drain-windows", "network", "endpoints"} {
@@ -210,8 +210,18 @@ func TestEachFailureIsRolledBack(t *testing.T) {
 				if err := w.player.DeployStack(t.Context(), w.stack, template(t, name, nil)); err == nil {
 					t.Fatal("the deployment did not fail")
 				}
-				w.want(cloudformation.RollbackComplete)
-				w.left()
+				// Beside the schedules something may fail when refresh has stored a catalog. Then the bucket stays, and what
+				// stands before it.
+				kind := typeOf(t, name, id)
+				late := kind != "AWS::Events::Rule" && kind != "AWS::Lambda::EventSourceMapping" &&
+					len(w.stack.Reasons) == 2 && strings.Contains(w.stack.Reasons[1], "BucketNotEmpty")
+				if !late {
+					w.want(cloudformation.RollbackComplete)
+					w.left()
+				}
+				w.player.Fail = nil
+				w.deploy(name)
+				w.want(cloudformation.CreateComplete)
 			})
 		}
 	}

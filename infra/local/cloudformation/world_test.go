@@ -21,6 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2"
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 	"github.com/aws/aws-sdk-go-v2/service/iam"
+	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	ktypes "k8s.io/apimachinery/pkg/types"
@@ -88,7 +89,24 @@ func (w *world) Create(ctx context.Context, s *cloudformation.Stack, r *cloudfor
 	if err == nil {
 		w.learn(*r)
 	}
+	if err == nil && strings.HasPrefix(r.ID, "RefreshSchedule") { // whose first tick comes at once
+		w.storeCatalog(ctx)
+	}
 	return err
+}
+
+// storeCatalog is what refresh does.
+func (w *world) storeCatalog(ctx context.Context) {
+	for id, r := range w.stack.Resources() {
+		if r.Type != "AWS::S3::Bucket" {
+			continue
+		}
+		client := s3.NewFromConfig(w.config("arn:aws:iam::123456789012:role/refresh", "s"), func(o *s3.Options) { o.UsePathStyle = true })
+		_, err := client.PutObject(ctx, &s3.PutObjectInput{Bucket: &r.Physical, Key: aws.String("catalog.json.gz"), Body: strings.NewReader("{}")})
+		if err != nil {
+			w.t.Errorf("%s: %v", id, err)
+		}
+	}
 }
 
 func (w *world) Update(ctx context.Context, s *cloudformation.Stack, before cloudformation.Resource, r *cloudformation.Resource) error {
