@@ -117,7 +117,10 @@ type Answer struct {
 
 // Apply is the snapshot with the change made: of one list the last elements first. The snapshot given is not changed.
 func (c Change) Apply(s cluster.Snapshot) cluster.Snapshot {
-	s.Pods, s.Nodes, s.Pools = slices.Clone(s.Pods), slices.Clone(s.Nodes), slices.Clone(s.Pools)
+	if slices.ContainsFunc(c.Edits, func(e Edit) bool { return e.Kind == "Pod" }) {
+		s.Pods = slices.Clone(s.Pods)
+	}
+	s.Nodes, s.Pools = slices.Clone(s.Nodes), slices.Clone(s.Pools)
 	s.Budgets, s.Classes = slices.Clone(s.Budgets), slices.Clone(s.Classes)
 	inOrder := func(a, b Edit) int { return a.order - b.order }
 	for _, e := range slices.SortedStableFunc(slices.Values(c.Edits), inOrder) {

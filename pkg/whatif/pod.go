@@ -98,18 +98,23 @@ func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placin
 		before: map[int]plan.Plan{}}
 }
 
-// plan is what a pass would do. Where an edit lets EC2 sell more, what is sold is found anew.
-func (w *placing) plan(s cluster.Snapshot) plan.Plan {
+// plan is what a pass would do. Where an edit lets EC2 sell more, what is sold is found anew. It is false where nothing
+// could take the pod that it is asked for.
+func (w *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
 	if len(s.SoldOut) != len(w.s.SoldOut) || !slices.EqualFunc(s.Classes, w.s.Classes,
 		func(a, b instancetypes.Class) bool { return len(a.ZoneIDs) == len(b.ZoneIDs) }) {
-		return ceiling.LimitPlan(s, binpack.Pods(s))
+		return ceiling.LimitPlan(s, binpack.Pods(s)), true
 	}
-	return ceiling.LimitPlan(s, w.stock.PlanEdited(s))
+	p, ok := w.stock.PlanEdited(s, about)
+	return ceiling.LimitPlan(s, p), ok
 }
 
 // answer is where the pod comes to in the snapshot.
 func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
-	p := w.plan(s)
+	p, ok := w.plan(s, w.key)
+	if !ok {
+		return out, false
+	}
 	for _, l := range p.Launches {
 		if slices.Contains(l.Pods, w.key) {
 			out.Brings = fmt.Sprintf("a new %s of NodePool %s at %.4f USD/h", l.Choice.Offer, l.Pool, l.Choice.Price)
@@ -130,7 +135,7 @@ func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 	if !known {
 		unedited := w.s
 		unedited.Rules.PackingIterations = s.Rules.PackingIterations
-		before = w.plan(unedited)
+		before, _ = w.plan(unedited, "")
 		w.before[s.Rules.PackingIterations] = before
 	}
 	out.AddsUSD = p.TotalPrice() - before.TotalPrice()
@@ -153,8 +158,12 @@ type landing func(label string) string
 // landingOf is a new node.
 func landingOf(s cluster.Snapshot, sells binpack.Offerings, l plan.Launch) landing {
 	pool, _ := s.PoolOf(l.Pool)
-	t, _ := overlays.FindType(overlays.ByPool(s, sells))(pool, l.Choice.Type)
-	known := requirements.FromLabels(l.Labels).AndSet(t.Requirements).AndSet(l.Requirements)
+	known := requirements.FromLabels(l.Labels).AndSet(l.Requirements)
+	for _, t := range overlays.ByPool(s, sells)(pool) {
+		if t.Name == l.Choice.Type {
+			known = known.AndSet(t.Requirements)
+		}
+	}
 	return func(label string) string {
 		if v, own := l.Choice.Label(label); own {
 			return v

@@ -23,7 +23,8 @@ type WhatIf struct {
 	from  *packing.Problem       // with every pod as if it waited
 	few   *capacity.ShareRanking // what is to be had in small numbers
 	sold  func(cluster.Pool) []instancetypes.Type
-	worth cachedPrices // once asked
+	pools []*capacity.Pool // in each form that PlanEdited met
+	worth cachedPrices     // once asked
 	faces capacity.NodeLabelsByName
 	seen  *podclass.IdentityCache
 	size  int // of what it remembered at first
@@ -42,15 +43,22 @@ const mostAnswers = 64
 // newWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
 // in nothing else.
 func newWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
-	st := NewWhatIfEdited(allWaiting(s), sells)
+	st := newStock(resolveAllPools(allWaiting(s), sells), sells)
 	st.few = rankScarceOffers(st.from)
 	return st
 }
 
 // NewWhatIfEdited is the stock for PlanEdited about s.
 func NewWhatIfEdited(s cluster.Snapshot, sells Offerings) *WhatIf {
-	from := resolveAllPools(s, sells)
-	return &WhatIf{sells: sells, from: from, sold: overlays.ByPool(s, sells), faces: capacity.NodeLabelsByName{},
+	w := packing.NewSharedDemand(s)
+	w.ResolveOffers(sells, capacity.ManyPools)
+	st := newStock(w, sells)
+	st.pools = slices.Clone(w.Catalog.Pools)
+	return st
+}
+
+func newStock(from *packing.Problem, sells Offerings) *WhatIf {
+	return &WhatIf{sells: sells, from: from, sold: overlays.ByPool(from.S, sells), faces: capacity.NodeLabelsByName{},
 		seen: &podclass.IdentityCache{}, size: countRemembered(from)}
 }
 
@@ -104,44 +112,37 @@ func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 	return search.SolveProblem(st.problemOf(s))
 }
 
-// PlanEdited is what PodsFrom decides about a snapshot in which objects were edited. It takes what is in stock where
-// that is all the same: where pods are other ones, pools have other limits or other disruption, settings other
-// ceilings.
-func (st *WhatIf) PlanEdited(s cluster.Snapshot) plan.Plan {
+// PlanEdited is what PodsFrom decides, without reasons, about a snapshot in which pods, pools and settings were edited.
+// What pools can launch is found once for each form of a pool. It is false where neither a pool nor a host could take
+// the pod namespace/name that it is asked for, were it alone.
+func (st *WhatIf) PlanEdited(s cluster.Snapshot, about string) (p plan.Plan, ok bool) {
 	w := packing.NewSharedDemand(s)
-	cat, pools := st.from.Catalog, map[string]cluster.Pool{}
-	for _, p := range s.Pools {
-		pools[p.Name] = p
+	cat := st.editedCatalog(w)
+	if cat == nil {
+		return PodsFrom(s, st.sells), true
 	}
-	if cat.HasMany() || !st.suits(w) {
-		return PodsFrom(s, st.sells)
+	st.supplyOfferings(w, cat)
+	if about != "" && !slices.ContainsFunc(w.Classes.List, func(k *podclass.Class) bool {
+		v := k.LastRelaxation()
+		return slices.Contains(k.Pods, about) && (w.RoomFor(v) || w.Catalog.ForSome(v))
+	}) {
+		return p, false
 	}
-	for _, p := range cat.Pools {
-		p.Limits = pools[p.Name].Limits
-	}
-	st.supplyOfferings(w)
-	return search.SolveProblem(w)
+	return search.PlacePods(w), true
 }
 
-// suits reports whether pools can launch for the problem what is in stock, but for their limits.
-func (st *WhatIf) suits(w *packing.Problem) bool {
-	was := st.from.S
-	_, skipped := capacity.UsablePools(&w.S)
-	for _, name := range w.Classes.NeededResources() {
-		if !slices.Contains(st.from.Dims, name) {
-			return false
-		}
+// editedCatalog is what pools can launch for the problem, nil where all has to be found anew.
+func (st *WhatIf) editedCatalog(w *packing.Problem) *capacity.Catalog {
+	was := st.from.Catalog
+	unknown := func(resource string) bool { return !slices.Contains(st.from.Dims, resource) }
+	aside := func(p *capacity.Pool) bool { return p.Aside != "" }
+	overlaid := len(w.S.Overlays) > 0 && !slices.EqualFunc(w.S.Pools, st.from.S.Pools, capacity.OfferAlike)
+	if was.HasMany() || slices.ContainsFunc(was.Pools, aside) || overlaid ||
+		slices.ContainsFunc(w.Classes.NeededResources(), unknown) {
+		return nil
 	}
-	for key, values := range capacity.NamedValues(w.Classes.List, w.S.Pods) {
-		if slices.ContainsFunc(values, func(v string) bool { return !slices.Contains(st.from.Catalog.Named[key], v) }) {
-			return false
-		}
-	}
-	return w.S.Rules.RelaxMinValues == was.Rules.RelaxMinValues && slices.Equal(skipped, st.from.Catalog.Skipped) &&
-		slices.EqualFunc(asOffered(w.S.Pools), asOffered(was.Pools), func(a, b cluster.Pool) bool {
-			a.Limits = b.Limits
-			return reflect.DeepEqual(a, b)
-		})
+	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages}
+	return b.FindEdited(was, &st.pools, st.sells)
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
@@ -165,17 +166,17 @@ func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot
 // problemOf is NewProblem with what is in stock.
 func (st *WhatIf) problemOf(s cluster.Snapshot) *packing.Problem {
 	w := packing.NewDemand(s, st.from.Classes.Aside)
-	st.supplyOfferings(w)
+	st.supplyOfferings(w, st.from.Catalog)
 	return w
 }
 
 // supplyOfferings completes a problem that knows who needs a place.
-func (st *WhatIf) supplyOfferings(w *packing.Problem) {
+func (st *WhatIf) supplyOfferings(w *packing.Problem, cat *capacity.Catalog) {
 	from := st.from
 	w.Classes.Shapes = from.Classes.Shapes
 	w.Options.ShareAnswers(from.Options)
 	w.SetDims(from.Dims)
-	w.Admissions, w.Catalog = from.Admissions.ForSnapshot(w.S), from.Catalog
+	w.Admissions, w.Catalog = from.Admissions.ForSnapshot(w.S), cat
 	w.Catalog.ByWeight() // found once for all questions
 	w.NodeLabels, w.Identities = st.faces, st.seen
 	w.Catalog.CountUse(&w.S, w.All, st.sold)
@@ -216,7 +217,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 	s.Pods = pods
 	w := packing.NewDemand(s, st.from.Classes.Aside)
 	if !st.worth.pricesFor(w) {
-		st.supplyOfferings(w)
+		st.supplyOfferings(w, st.from.Catalog)
 		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.Classes.List}
 		worth := prices.FindShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
 		for _, k := range w.Classes.List {

@@ -7,6 +7,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -34,6 +35,69 @@ func TestStockAnswersAlike(t *testing.T) {
 	}
 	if asked < 3*n || placed < 16*n {
 		t.Errorf("%d questions, %d pods and nodes placed: too little to test anything", asked, placed)
+	}
+}
+
+// A stock for edits answers each question as looking anew would, however pods, pools and settings were edited before; and
+// it says of no pod that nothing could take it which has a place.
+func TestEditedStockAnswersAlike(t *testing.T) {
+	t.Parallel()
+	edited, placed, refused := 0, 0, 0
+	pools := func(change func(p *cluster.Pool)) func(s *cluster.Snapshot, i int) {
+		return func(s *cluster.Snapshot, i int) {
+			s.Pools = slices.Clone(s.Pools)
+			change(&s.Pools[i%max(1, len(s.Pools))])
+		}
+	}
+	edits := []func(s *cluster.Snapshot, i int){
+		func(*cluster.Snapshot, int) {},
+		pools(func(p *cluster.Pool) { p.Taints = nil }),
+		pools(func(p *cluster.Pool) { p.Requirements = requirements.Set{} }),
+		pools(func(p *cluster.Pool) { p.Labels = map[string]string{"team": "blue"} }),
+		pools(func(p *cluster.Pool) { p.Limited = nil }),
+		pools(func(p *cluster.Pool) { p.Ready, p.Deleting, p.Static = true, false, false }),
+		func(s *cluster.Snapshot, _ int) { s.Rules.RelaxMinValues = !s.Rules.RelaxMinValues },
+		func(s *cluster.Snapshot, _ int) {
+			s.Pods = slices.Clone(s.Pods)
+			for i := range s.Pods {
+				s.Pods[i].NodeSelector, s.Pods[i].Tolerations = nil, nil
+			}
+		},
+	}
+	for seed := range uint64(shortrun.Of(40, 4)) {
+		w, err := scenario.Wild(seed)
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.Snapshot.Rules.PackingIterations = cluster.NoIterations
+		if w.Snapshot.Overlays = nil; len(w.Snapshot.Pools) == 0 {
+			continue
+		}
+		st := NewWhatIfEdited(w.Snapshot, w.Market)
+		for i := range len(edits) + 1 {
+			s := w.Snapshot
+			edits[i%len(edits)](&s, i)
+			want := PodsFrom(s, w.Market)
+			got, _ := st.PlanEdited(s, "")
+			edited, placed = edited+1, placed+len(want.Existing)+len(want.Launches)
+			for _, u := range want.Unplaced[:min(1, len(want.Unplaced))] {
+				if _, could := st.PlanEdited(s, u.Pod); !could {
+					refused++
+				}
+			}
+			for _, e := range want.Existing[:min(1, len(want.Existing))] {
+				if _, could := st.PlanEdited(s, e.Pod); !could {
+					t.Errorf("seed %d, edit %d: nothing could take %s, which has a place", seed, i, e.Pod)
+				}
+			}
+			got.LowerBoundUSD, got.Unplaced = want.LowerBoundUSD, want.Unplaced
+			if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" {
+				t.Fatalf("seed %d, edit %d (-anew +in stock):\n%s", seed, i, diff)
+			}
+		}
+	}
+	if placed < edited || refused == 0 {
+		t.Errorf("%d edits, %d pods and nodes placed, %d refused: too little to test anything", edited, placed, refused)
 	}
 }
 

@@ -113,18 +113,18 @@ func (b *Bin) surelyLacks(key string) bool {
 }
 
 func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferAnswers {
-	if p.ID < len(a.ByPool) && a.ByPool[p.ID] != nil {
-		return a.ByPool[p.ID]
+	if p.number < len(a.ByPool) && a.ByPool[p.number] != nil {
+		return a.ByPool[p.number]
 	}
-	if p.ID >= len(a.ByPool) {
-		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.ID+1-len(a.ByPool))...)
+	if p.number >= len(a.ByPool) {
+		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.number+1-len(a.ByPool))...)
 	}
 	x := p.refused
 	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 && len(p.Lacks(a.Requires)) == 0 &&
 		slices.ContainsFunc(a.Alternatives, p.Required.Intersects) {
 		x = &podclass.OfferAnswers{ByOffer: make([]int16, len(p.Offers))}
 	}
-	a.ByPool[p.ID] = x
+	a.ByPool[p.number] = x
 	return x
 }
 

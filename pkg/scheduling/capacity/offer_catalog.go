@@ -56,26 +56,97 @@ type CatalogBuilder struct {
 // they can launch. Up to few pools are all looked at.
 func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, few int,
 	sells func(class string) []instancetypes.Type) *Catalog {
+	c := b.listPools(dims, as, few)
+	sold := b.sold(sells)
+	for _, p := range c.Pools {
+		b.Stages.Tell(cluster.StagePools, nil, p.Name)
+		b.readPool(p)
+	}
+	c.CountUse(b.S, b.All, sold)
+	b.setAside()
+	b.stockAll(sold)
+	c.rankSale()
+	return c
+}
+
+// FindEdited is FindPools for a snapshot that differs from that of the catalog in pods, pools and settings alone. Pools
+// that are offered as they were are taken from the list, and those found anew added to it. It is nil where that is too
+// much for one pass.
+func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*Pool,
+	sells func(class string) []instancetypes.Type) *Catalog {
+	c := b.listPools(was.dims, was.Admissions, was.Few)
+	c.Offers = make([]*Offering, 0, len(was.Offers))
+	for i, p := range c.Pools {
+		if len(c.Offers) >= mostOffers {
+			return nil
+		}
+		have := slices.IndexFunc(*list, func(x *Pool) bool { return x.offeredAs(p, c.Named, b.S.Rules.RelaxMinValues) })
+		if have < 0 {
+			b.readPool(p)
+			b.resolvePool(p, b.sold(sells)(p.Pool))
+			have, *list = len(*list), append(*list, p)
+		}
+		x := (*list)[have]
+		x.Pool, x.ID, c.Pools[i] = p.Pool, i, x
+		c.addOffers(x)
+	}
+	if slices.Equal(c.Pools, was.Pools) && slices.Equal(c.Skipped, was.Skipped) {
+		return was
+	}
+	c.rankSale()
+	return c
+}
+
+// listPools is a catalog of the pools that take part, of which nothing is known yet.
+func (b *CatalogBuilder) listPools(dims podclass.Dims, as *podclass.Admissions, few int) *Catalog {
 	c := newCatalog(dims, as, few)
 	b.catalog = c
-	sold := withoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
 	c.Pools, c.Skipped = UsablePools(b.S)
 	slices.SortFunc(c.Pools, func(a, b *Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
 	c.Named = NamedValues(b.Classes.List, b.S.Pods)
 	for i, p := range c.Pools {
-		b.Stages.Tell(cluster.StagePools, nil, p.Name)
-		p.ID, p.named = i, c.Named
-		p.readRequirements(b.S.Rules.RelaxMinValues)
+		p.ID = i
 	}
-	c.CountUse(b.S, b.All, sold)
-	b.setAside()
-	b.stockAll(sold)
-	c.Sale = NewRanking(slices.DeleteFunc(slices.Clone(c.Offers),
-		func(o *Offering) bool { return !o.forSale() || o.InstanceType.Pool.inflexible }),
-		len(c.dims))
 	return c
+}
+
+// readPool finds what the pool asks of its nodes.
+func (b *CatalogBuilder) readPool(p *Pool) {
+	as := b.catalog.Admissions
+	p.number, p.named, p.relaxed = as.Pools, b.catalog.Named, b.S.Rules.RelaxMinValues
+	as.Pools++
+	p.readRequirements()
+}
+
+// sold is what pools can launch.
+func (b *CatalogBuilder) sold(sells func(class string) []instancetypes.Type) func(cluster.Pool) []instancetypes.Type {
+	return withoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
+}
+
+// addOffers adds what the pool can launch.
+func (cat *Catalog) addOffers(p *Pool) {
+	cat.Offers = append(cat.Offers, p.Offers...)
+	for _, m := range p.allowed {
+		cat.byType[m.Type.Name] = m
+	}
+	for _, o := range p.Offers {
+		if o.Reservation != nil {
+			cat.bookable = append(cat.bookable, o.Reservation)
+		}
+	}
+}
+
+// rankSale ranks all that is available now.
+func (cat *Catalog) rankSale() {
+	var list []*Offering
+	for _, p := range cat.Pools {
+		if !p.inflexible {
+			list = append(list, p.Sale...)
+		}
+	}
+	cat.Sale = NewRanking(list, len(cat.dims))
 }
 
 // lowerToObserved is what pools sell, with what nodes that stand today turned out to have less of: the class remembers
@@ -187,6 +258,7 @@ func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) 
 			continue
 		}
 		b.resolvePool(p, sold(p.Pool))
+		c.addOffers(p)
 	}
 }
 
@@ -204,11 +276,16 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 		}
 		return types[i].EBSVolumes
 	})
+	offers := 0
+	for i := range types {
+		offers += len(types[i].Offerings)
+	}
+	p.Offers, p.allowed = make([]*Offering, 0, offers), make([]*InstanceType, 0, len(types))
 	for i := range types {
 		b.addModel(p, &types[i], limits)
 	}
 	b.countDaemons(p)
-	p.inflexible = !b.S.Rules.RelaxMinValues && p.lacksValues()
+	p.inflexible = !p.relaxed && p.lacksValues()
 	p.Sale = forSale(p.Offers)
 	for _, o := range p.Sale {
 		if len(o.InstanceType.sale) == 0 {
@@ -241,10 +318,10 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster
 			return
 		}
 	}
-	c, as := b.catalog, b.catalog.Admissions
+	as := b.catalog.Admissions
 	m := &InstanceType{id: len(p.Models), number: as.Models, Pool: p, Type: t,
 		Volumes: limits.ExpectedOn(t.Name, t.EBSVolumes)}
-	c.byType[t.Name] = m
+	p.allowed = append(p.allowed, m)
 	as.Models++
 	all := make([]Offering, 0, len(t.Offerings))
 	m.Sells = make([]*Offering, 0, len(t.Offerings))
@@ -257,10 +334,7 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster
 		}
 		all = append(all, Offering{index: len(p.Offers), InstanceType: m, Offering: of})
 		o := &all[len(all)-1]
-		if of.Reservation != nil {
-			c.bookable = append(c.bookable, of.Reservation)
-		}
-		m.Sells, p.Offers, c.Offers = append(m.Sells, o), append(p.Offers, o), append(c.Offers, o)
+		m.Sells, p.Offers = append(m.Sells, o), append(p.Offers, o)
 		for i, d := range as.Daemons {
 			if o.FirstAlternative(d.Admission) >= 0 {
 				o.Daemons = append(o.Daemons, i)

@@ -14,8 +14,14 @@ import (
 // the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
 func (b *CatalogBuilder) countDaemons(p *Pool) {
 	as := b.catalog.Admissions
-	p.oversized = oversizedIn(as, p.Offers)
-	for _, o := range p.Offers {
+	if len(as.Daemons) > 0 {
+		p.oversized = oversizedIn(as, p.Offers)
+	}
+	for i, o := range p.Offers {
+		if i > 0 && len(as.Daemons) == 0 && o.InstanceType == p.Offers[i-1].InstanceType {
+			o.Room = p.Offers[i-1].Room
+			continue
+		}
 		o.Daemons = slices.DeleteFunc(o.Daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
 		for _, i := range o.Daemons {
 			o.DaemonNeed = o.DaemonNeed.Add(as.Daemons[i].Pod.Need)

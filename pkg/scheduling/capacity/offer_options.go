@@ -162,7 +162,7 @@ func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirement
 	}
 	slices.Sort(f.asked)
 	f.asked = slices.Compact(f.asked)
-	id := binary.AppendVarint(nil, int64(p.ID))
+	id := binary.AppendVarint(nil, int64(p.number))
 	for _, x := range f.asked {
 		id = binary.AppendVarint(id, int64(x))
 	}

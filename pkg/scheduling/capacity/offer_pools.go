@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"reflect"
 	"slices"
 
 	aws "joiner.sh/pkg/api/aws/v1"
@@ -15,13 +16,16 @@ import (
 // Pool is a NodePool that takes part.
 type Pool struct {
 	cluster.Pool
-	ID       int
+	ID       int                    // its place in the catalog
+	number   int                    // of all that the admissions know answers about
+	relaxed  bool                   // MinValues may be lowered
 	Required requirements.Set       // requirements and template labels
 	open     []string               // custom keys for which pods may choose the value
 	named    map[string][]string    // for those: the values that any pod names, sorted
 	refused  *podclass.OfferAnswers // of those that may never be here
 	provides func(part string) bool // whether new nodes have what a pod requires
 	Aside    string                 // why nobody looks what it can launch, empty when somebody does
+	allowed  []*InstanceType        // by its requirements, of those some that it has no offers of
 	Models   []*InstanceType
 	Offers   []*Offering
 	Sale     []*Offering     // those available now, see ForSale
@@ -71,9 +75,21 @@ type Offering struct {
 	Daemons    []int // that nodes of it run, by place among all
 }
 
+// offeredAs reports whether all that the pool can launch is what the other can, of which nothing is known yet.
+func (p *Pool) offeredAs(other *Pool, named map[string][]string, relaxed bool) bool {
+	return p.relaxed == relaxed && OfferAlike(p.Pool, other.Pool) &&
+		!slices.ContainsFunc(p.open, func(key string) bool { return !slices.Equal(p.named[key], named[key]) })
+}
+
+// OfferAlike reports whether the pools can launch the same, but for their limits.
+func OfferAlike(a, b cluster.Pool) bool {
+	a.Limits, a.Disruption = b.Limits, b.Disruption
+	return a.Name == b.Name && reflect.DeepEqual(a, b)
+}
+
 // readRequirements finds what the pool asks of its nodes, and which labels it leaves to pods.
-func (p *Pool) readRequirements(relaxMinValues bool) {
-	p.MayBeOneType = relaxMinValues ||
+func (p *Pool) readRequirements() {
+	p.MayBeOneType = p.relaxed ||
 		!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
 	p.Required = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool,
 		p.Name),

@@ -72,6 +72,7 @@ type Admissions struct {
 	Daemons    []Daemon
 	Namespaces []cluster.Namespace
 	Models     int // of instance types in pools, so far
+	Pools      int // so far
 }
 
 // NewAdmissions is a table that has only those of the snapshot's DaemonSets.

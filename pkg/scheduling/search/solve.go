@@ -49,14 +49,31 @@ func (st pricedStrategy) pricedBy(px *prices.Pricing) pricedStrategy {
 func SolveProblem(w *packing.Problem) plan.Plan {
 	best, st := placeMostPods(w)
 	best = improvePlan(w, best, st)
-	pw := &report.PlanWriter{Solution: best}
-	out := plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(),
-		Unread: w.Topology.Unread, Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches()}
+	out := writePlan(best)
 	out.LowerBoundUSD = st.pricing.LowerBound(best)
-	out.Existing = pw.ExistingPlacements()
 	out.Unplaced = append(out.Unplaced, report.Explainer{Solution: best}.ExplainUnplaced()...)
 	slices.SortFunc(out.Unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
 	return out
+}
+
+// PlacePods is SolveProblem without reasons and the lower bound.
+func PlacePods(w *packing.Problem) plan.Plan {
+	best, st := placeMostPods(w)
+	best = improvePlan(w, best, st)
+	out := writePlan(best)
+	for _, rest := range best.Rest {
+		for _, pod := range rest {
+			out.Unplaced = append(out.Unplaced, plan.Unplaced{Pod: pod})
+		}
+	}
+	return out
+}
+
+// writePlan is what the solution does, without the pods that it leaves.
+func writePlan(best *packing.Solution) plan.Plan {
+	w, pw := best.W, &report.PlanWriter{Solution: best}
+	return plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(), Unread: w.Topology.Unread,
+		Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches(), Existing: pw.ExistingPlacements()}
 }
 
 // placeMostPods is the solution that places most pods, for the least of several ways to do so before anything is packed
