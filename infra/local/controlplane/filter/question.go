@@ -10,7 +10,8 @@ import (
 
 // Question is a cluster and pods that are asked about.
 type Question struct {
-	Nodes []*corev1.Node `json:"nodes"`
+	Nodes      []*corev1.Node      `json:"nodes"`
+	Namespaces []*corev1.Namespace `json:"namespaces,omitempty"` // those of pods that are not among them have no labels
 	// Pods of phase Running are on their node. The others are asked about one after the other: those with a node about
 	// it, and they are there from then on unless something refuses them; those without one about every node.
 	Pods           []*corev1.Pod                   `json:"pods"`
@@ -18,6 +19,7 @@ type Question struct {
 	CSIDrivers     []*storagev1.CSIDriver          `json:"csiDrivers,omitempty"`
 	Claims         []*corev1.PersistentVolumeClaim `json:"persistentVolumeClaims,omitempty"`
 	Volumes        []*corev1.PersistentVolume      `json:"persistentVolumes,omitempty"`
+	StorageClasses []*storagev1.StorageClass       `json:"storageClasses,omitempty"`
 	DeviceClasses  []*resourcev1.DeviceClass       `json:"deviceClasses,omitempty"`
 	ResourceSlices []*resourcev1.ResourceSlice     `json:"resourceSlices,omitempty"`
 	ResourceClaims []*resourcev1.ResourceClaim     `json:"resourceClaims,omitempty"`

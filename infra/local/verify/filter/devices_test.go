@@ -294,7 +294,7 @@ func (d *draw) countRooted(p plan.Plan, into map[string]int) {
 		}
 	}
 	for _, c := range d.q.ResourceClaims {
-		if pod := where["default/"+strings.TrimPrefix(c.Name, "of-")]; len(c.Spec.Devices.Constraints) > 0 && pod != "" {
+		if pod := where[c.Namespace+"/"+strings.TrimPrefix(c.Name, "of-")]; len(c.Spec.Devices.Constraints) > 0 && pod != "" {
 			into[pod]++
 		}
 	}

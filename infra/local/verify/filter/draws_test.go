@@ -5,6 +5,7 @@ import (
 	"errors"
 	"flag"
 	"fmt"
+	"maps"
 	"math/rand/v2"
 	"os"
 	"os/exec"
@@ -54,9 +55,11 @@ type draw struct {
 	world    *scenario.World
 	kubelets map[string]int // by class
 
-	rooted, mixed bool        // most claims are of devices on one PCIe root; others are too
-	bundles       [2][2]int64 // GPUs and interfaces of such claims
-	planted       int64       // bundles that Joiner believes are on a node beyond those that are
+	placing       bool                                  // pods have rules about their place, in two zones
+	rooted, mixed bool                                  // most claims are of devices on one PCIe root; others are too
+	bundles       [2][2]int64                           // GPUs and interfaces of such claims
+	planted       int64                                 // bundles that Joiner believes are on a node beyond those that are
+	blind         func(n *cluster.Node, p *cluster.Pod) // what Joiner does not see of nodes and pods
 }
 
 func (d *draw) chance(n int) bool { return d.r.IntN(n) == 0 }
@@ -67,12 +70,20 @@ func newDraw(t *testing.T, seed uint64) *draw {
 	script := []string{"type s cpu=2000 mem=4096 milliusd=50", "type m cpu=4000 mem=8192 milliusd=100", "type l cpu=8000 mem=16384 milliusd=210", "type g cpu=8000 mem=16384 milliusd=900\nresource nvidia.com/gpu 4",
 		"type p4d.24xlarge cpu=8000 mem=16384 milliusd=1900\nresource nvidia.com/gpu 8\nresource vpc.amazonaws.com/efa 4",
 		"type p6-b300.48xlarge cpu=8000 mem=16384 milliusd=2900\nresource nvidia.com/gpu 8\nresource vpc.amazonaws.com/efa 16"}
+	d.placing = d.chance(2)
 	for i := range 1 + d.r.IntN(2) {
 		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(3)
 		d.kubelets[class] = kubelet
-		script = append(script, fmt.Sprintf("class %s kubelet=%d", class, kubelet), fmt.Sprintf("pool p%d class=%s weight=%d", i, class, d.r.IntN(3)))
+		pool := fmt.Sprintf("pool p%d class=%s weight=%d", i, class, d.r.IntN(3))
+		if d.placing {
+			pool += "\nrequire zone In a b" + oneOf(d, "", "\ntaint t=x:PreferNoSchedule", "\ntaint t=x:NoSchedule", "\nlabel "+labelRack+"=r3")
+		}
+		script = append(script, fmt.Sprintf("class %s kubelet=%d", class, kubelet), pool)
 	}
 	d.world = scenario.Scripted(t, script...)
+	if d.placing {
+		d.addPlaces()
+	}
 	for _, name := range []string{"csi.a", "csi.b"} {
 		optIn := d.chance(2)
 		d.q.CSIDrivers = append(d.q.CSIDrivers, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: &optIn}})
@@ -86,7 +97,7 @@ func newDraw(t *testing.T, seed uint64) *draw {
 		waiting, claiming = waiting+6, 1
 	}
 	for i := range waiting {
-		p := d.pod(fmt.Sprintf("wait-%d", i))
+		p := d.pod(fmt.Sprintf("wait-%d", i), nil)
 		if d.chance(claiming) {
 			d.claim(p)
 		}
@@ -100,8 +111,12 @@ func newDraw(t *testing.T, seed uint64) *draw {
 func (d *draw) addNode(name string) {
 	cpu, drivers := []string{"2", "4", "8"}[d.r.IntN(3)], []storagev1.CSINodeDriver(nil)
 	room := corev1.ResourceList{corev1.ResourceCPU: resource.MustParse(cpu), corev1.ResourceMemory: resource.MustParse("8Gi"), corev1.ResourcePods: resource.MustParse("20")}
-	d.q.Nodes = append(d.q.Nodes, &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: "a"}},
-		Status: corev1.NodeStatus{Capacity: room, Allocatable: room, DeclaredFeatures: declared(35 + d.r.IntN(2)), Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}})
+	n := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name, Labels: map[string]string{corev1.LabelHostname: name, corev1.LabelTopologyZone: "a"}},
+		Status: corev1.NodeStatus{Capacity: room, Allocatable: room, DeclaredFeatures: declared(35 + d.r.IntN(2)), Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}}}
+	d.q.Nodes = append(d.q.Nodes, n)
+	if d.placing {
+		d.placeNode(n)
+	}
 	for _, driver := range d.q.CSIDrivers {
 		if d.chance(2) {
 			drivers = append(drivers, storagev1.CSINodeDriver{Name: driver.Name, NodeID: name})
@@ -114,7 +129,7 @@ func (d *draw) addNode(name string) {
 		d.addSlices(name)
 	}
 	for i := range d.r.IntN(3) {
-		p := d.pod(fmt.Sprintf("on-%s-%d", name, i))
+		p := d.pod(fmt.Sprintf("on-%s-%d", name, i), n)
 		p.Spec.NodeName, p.Status.Phase = name, corev1.PodRunning
 		if d.chance(2) {
 			d.claim(p)
@@ -148,10 +163,14 @@ func (d *draw) amounts(least int) corev1.ResourceList {
 		corev1.ResourceMemory: *resource.NewQuantity(int64(least+d.r.IntN(12))<<28, resource.BinarySI)}
 }
 
-// pod is one that may have requests as a whole, a rule to restart all containers, and volumes.
-func (d *draw) pod(name string) *corev1.Pod {
+// pod is one that may have requests as a whole, a rule to restart all containers, and volumes, on the node unless that
+// is nil.
+func (d *draw) pod(name string, on *corev1.Node) *corev1.Pod {
 	p := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: name, UID: types.UID("u-" + name)}, Spec: corev1.PodSpec{SchedulerName: corev1.DefaultSchedulerName,
 		Containers: []corev1.Container{{Name: "a", Resources: corev1.ResourceRequirements{Requests: d.amounts(1)}}}}}
+	if d.placing {
+		d.place(p, on)
+	}
 	if d.chance(3) {
 		p.Spec.Resources = &corev1.ResourceRequirements{Requests: d.amounts(23)}
 	}
@@ -163,7 +182,7 @@ func (d *draw) pod(name string) *corev1.Pod {
 			continue
 		}
 		claim, volume := name+"-"+driver.Name, "pv-"+name+"-"+driver.Name
-		d.q.Claims = append(d.q.Claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: claim, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
+		d.q.Claims = append(d.q.Claims, &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: claim, Annotations: map[string]string{"pv.kubernetes.io/bind-completed": "yes"}},
 			Spec: corev1.PersistentVolumeClaimSpec{VolumeName: volume}, Status: corev1.PersistentVolumeClaimStatus{Phase: corev1.ClaimBound}})
 		d.q.Volumes = append(d.q.Volumes, &corev1.PersistentVolume{ObjectMeta: metav1.ObjectMeta{Name: volume}, Spec: corev1.PersistentVolumeSpec{
 			PersistentVolumeSource: corev1.PersistentVolumeSource{CSI: &corev1.CSIPersistentVolumeSource{Driver: driver.Name, VolumeHandle: volume}}}})
@@ -175,7 +194,13 @@ func (d *draw) pod(name string) *corev1.Pod {
 // plan is what Joiner decides about the draw.
 func (d *draw) plan() plan.Plan {
 	s := d.world.Snapshot
-	known := translate.Storage{Claims: map[string]corev1.PersistentVolumeClaim{}, Volumes: map[string]corev1.PersistentVolume{}, OptIn: map[string]bool{}}
+	known := translate.Storage{Claims: map[string]corev1.PersistentVolumeClaim{}, Volumes: map[string]corev1.PersistentVolume{}, Classes: map[string]storagev1.StorageClass{}, OptIn: map[string]bool{}}
+	for _, c := range d.q.StorageClasses {
+		known.Classes[c.Name] = *c
+	}
+	for _, n := range d.q.Namespaces {
+		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: n.Name, Labels: n.Labels})
+	}
 	for _, c := range d.q.Claims {
 		known.Claims[c.Namespace+"/"+c.Name] = *c
 	}
@@ -199,20 +224,32 @@ func (d *draw) plan() plan.Plan {
 		}
 		s.Nodes = append(s.Nodes, one)
 	}
+	known.AddVolumes(s.Nodes)
 	var shapes translate.PodShapes
 	for _, p := range d.q.Pods {
-		one := shapes.ListPod(p).Pod()
-		known.FillPod(&one)
-		s.Pods = append(s.Pods, one)
+		s.Pods = append(s.Pods, shapes.ListPod(p).Pod())
+	}
+	known.NoteUsers(s.Pods)
+	for i := range s.Pods {
+		known.FillPod(&s.Pods[i])
 	}
 	d.fillDevices(&s)
+	if d.blind != nil {
+		for i := range s.Nodes {
+			d.blind(&s.Nodes[i], &cluster.Pod{})
+		}
+		for i := range s.Pods {
+			d.blind(&cluster.Node{}, &s.Pods[i])
+		}
+	}
 	return binpack.PodsFrom(s, d.world.Market)
 }
 
 // newNode is the node that a launch becomes, or one of the type and pool that nobody uses.
 func (d *draw) newNode(name string, t instancetypes.Type, pool cluster.Pool, zone string) (*corev1.Node, *storagev1.CSINode) {
 	labels := t.Requirements.Labels()
-	labels[corev1.LabelHostname], labels[corev1.LabelTopologyZone] = name, zone
+	maps.Copy(labels, pool.Labels)
+	labels[corev1.LabelHostname], labels[corev1.LabelTopologyZone], labels["karpenter.sh/nodepool"] = name, zone, pool.Name
 	room := translate.Quantities(t.Allocatable)
 	said := &storagev1.CSINode{ObjectMeta: metav1.ObjectMeta{Name: name}}
 	for _, driver := range d.q.CSIDrivers {
@@ -222,20 +259,17 @@ func (d *draw) newNode(name string, t instancetypes.Type, pool cluster.Pool, zon
 		Status: corev1.NodeStatus{Capacity: room, Allocatable: room, DeclaredFeatures: declared(d.kubelets[pool.Class])}}, said
 }
 
-// seated is the question whether the scheduler takes what the plan has.
+// seated is the question whether the scheduler takes what the plan has. Free disks come with new nodes.
 func (d *draw) seated(p plan.Plan) filter.Question {
 	q, on := d.q, map[string]string{}
-	q.Nodes, q.CSINodes, q.Pods = slices.Clone(q.Nodes), slices.Clone(q.CSINodes), nil
+	q.Pods = nil
 	for _, e := range p.Existing {
 		on[e.Pod] = e.Node
 	}
 	for i, l := range p.Launches {
 		name := fmt.Sprintf("new-%d", i)
-		t := d.world.Types[slices.IndexFunc(d.world.Types, func(t instancetypes.Type) bool { return t.Name == l.Choice.Type })]
 		pool, _ := d.world.Snapshot.PoolOf(l.Pool)
-		n, said := d.newNode(name, t, pool, l.Choice.Zone)
-		q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
-		q.ResourceSlices = append(slices.Clip(q.ResourceSlices), slicesOf(name, t)...)
+		d.addNew(&q, name, l.Choice.Type, pool, l.Choice.Zone)
 		for _, key := range l.Pods {
 			on[key] = name
 		}
@@ -254,25 +288,62 @@ func (d *draw) seated(p plan.Plan) filter.Question {
 	return q
 }
 
-// unseated is the question whether a new node of any type and pool takes a pod that the plan leaves.
-func (d *draw) unseated(p plan.Plan) filter.Question {
-	q := d.q
-	q.Nodes, q.CSINodes, q.Pods, q.ResourceSlices = nil, nil, nil, nil
+// addNew adds a new node with its CSI drivers, devices and disks.
+func (d *draw) addNew(q *filter.Question, name, typ string, pool cluster.Pool, zone string) {
+	t := d.world.Types[slices.IndexFunc(d.world.Types, func(t instancetypes.Type) bool { return t.Name == typ })]
+	n, said := d.newNode(name, t, pool, zone)
+	q.Nodes, q.CSINodes = append(slices.Clip(q.Nodes), n), append(slices.Clip(q.CSINodes), said)
+	q.ResourceSlices = append(slices.Clip(q.ResourceSlices), slicesOf(name, t)...)
+	if d.placing {
+		had := d.q.Volumes
+		d.q.Volumes = slices.Clip(q.Volumes)
+		for i := range 4 {
+			d.addVolume(fmt.Sprintf("disk-%s-%d", name, i), "", name)
+		}
+		q.Volumes, d.q.Volumes = d.q.Volumes, had
+	}
+}
+
+// unseated are the questions whether a new node of any type, pool and zone beside those of the plan takes a pod that the
+// plan leaves. Where nothing but room and devices matters, one node of each is asked about at once, without others.
+func (d *draw) unseated(p plan.Plan, taken filter.Question) (out []filter.Question) {
+	var left []*corev1.Pod
+	for _, u := range p.Unplaced {
+		pod := d.q.Pods[slices.IndexFunc(d.q.Pods, func(x *corev1.Pod) bool { return x.Namespace+"/"+x.Name == u.Pod })]
+		if why := strings.Join(u.Why, ""); !strings.Contains(why, notCounted) && !strings.Contains(why, promised) && !spreadsPastItsNodes(pod) {
+			left = append(left, pod)
+		}
+	}
+	all := d.q
+	all.Nodes, all.CSINodes, all.Pods, all.ResourceSlices = nil, nil, left, nil
 	for _, pool := range d.world.Snapshot.Pools {
 		for _, t := range d.world.Types {
-			n, said := d.newNode(pool.Name+"-"+t.Name, t, pool, "a")
-			q.Nodes, q.CSINodes = append(q.Nodes, n), append(q.CSINodes, said)
-			q.ResourceSlices = append(slices.Clip(q.ResourceSlices), slicesOf(n.Name, t)...)
+			d.addNew(&all, extra+pool.Name+"-"+t.Name, t.Name, pool, "a")
+		}
+		for _, zone := range []string{"a", "b"} {
+			q := taken
+			q.Pods = slices.Concat(q.Pods, left)
+			d.addNew(&q, extra+pool.Name+zone, oneOf(d, d.world.Types...).Name, pool, zone)
+			out = append(out, q)
 		}
 	}
-	for _, u := range p.Unplaced {
-		if strings.Contains(strings.Join(u.Why, ""), notCounted) {
-			continue
-		}
-		q.Pods = append(q.Pods, d.q.Pods[slices.IndexFunc(d.q.Pods, func(x *corev1.Pod) bool { return x.Namespace+"/"+x.Name == u.Pod })])
+	if len(left) == 0 || !d.placing {
+		return []filter.Question{all}
 	}
-	return q
+	return out
 }
+
+// promised is what a refusal says of a claim for one pod at a time that another pod waits with, which may find no place.
+const promised = "is for one pod at a time"
+
+// spreadsPastItsNodes reports whether a spread of the pod counts domains in which it cannot be itself. Joiner counts
+// those that may get a node, the scheduler those that have one.
+func spreadsPastItsNodes(p *corev1.Pod) bool {
+	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.NodeAffinityPolicy != nil })
+}
+
+// extra begins the names of nodes that no plan has.
+const extra = "extra-"
 
 // kube-scheduler refuses no pod that Joiner seats, and takes none onto a new node that Joiner leaves without a place, in
 // clusters of mixed versions with resized pods, CSI drivers that opt in, and claims of devices.
@@ -286,15 +357,8 @@ func TestDraws(t *testing.T) {
 		for _, v := range a.ask(d.q) {
 			refusing[v.Plugin]++
 		}
-		for _, v := range a.ask(d.seated(p)) {
-			if v.Plugin != "" {
-				t.Errorf("seed %d: %s refuses %s on %s: %s\n%s", seed, v.Plugin, v.Pod, v.Node, v.Why, p.String())
-			}
-		}
-		for _, v := range a.ask(d.unseated(p)) {
-			if v.Plugin == "" {
-				t.Errorf("seed %d: %s has no place, and %s takes it\n%s", seed, v.Pod, v.Node, p.String())
-			}
+		for _, why := range a.disagreements(d, p) {
+			t.Errorf("seed %d: %s\n%s", seed, why, p.String())
 		}
 	}
 	for _, plugin := range []string{"", "NodeResourcesFit", "NodeDeclaredFeatures", "NodeVolumeLimits", "DynamicResources"} {
@@ -308,6 +372,24 @@ func TestDraws(t *testing.T) {
 		}
 	}
 	t.Logf("plugins %v, pods with devices on one PCIe root %v", refusing, rooted)
+}
+
+// disagreements are what the scheduler says against the plan of the draw.
+func (a asker) disagreements(d *draw, p plan.Plan) (out []string) {
+	taken, verdicts := a.settle(d.seated(p))
+	for _, v := range verdicts {
+		if v.Plugin != "" {
+			out = append(out, fmt.Sprintf("%s refuses %s on %s: %s", v.Plugin, v.Pod, v.Node, v.Why))
+		}
+	}
+	for _, q := range d.unseated(p, taken) {
+		for _, v := range a.ask(q) {
+			if v.Plugin == "" && strings.HasPrefix(v.Node, extra) {
+				out = append(out, fmt.Sprintf("%s has no place, and %s takes it", v.Pod, v.Node))
+			}
+		}
+	}
+	return out
 }
 
 // kube-scheduler of this minor version and of another judge alike with their default gates, but for two things. 1.36
@@ -375,4 +457,33 @@ func (a asker) ask(q filter.Question) (out []filter.Verdict) {
 		a.t.Fatal(err)
 	}
 	return out
+}
+
+// settle asks about pods that have a node, in an order of arrival that suits them if there is one: those whom others
+// keep away come last, or first where that does not help. It returns the question in that order.
+func (a asker) settle(q filter.Question) (filter.Question, []filter.Verdict) {
+	for range 2 * len(q.Pods) {
+		verdicts, last := a.ask(q), map[string]bool{}
+		for _, v := range verdicts {
+			if v.Plugin == "PodTopologySpread" || v.Plugin == "InterPodAffinity" {
+				last[v.Pod] = true
+			}
+		}
+		var first, then []*corev1.Pod
+		for _, p := range q.Pods {
+			if last[p.Namespace+"/"+p.Name] {
+				then = append(then, p)
+			} else {
+				first = append(first, p)
+			}
+		}
+		again := slices.Concat(first, then)
+		if len(last) == 0 {
+			return q, verdicts
+		} else if slices.Equal(again, q.Pods) {
+			again = slices.Concat(then, first)
+		}
+		q.Pods = again
+	}
+	return q, a.ask(q)
 }

@@ -1,7 +1,6 @@
 // Command program says what kube-scheduler's Filter plugins have against pods on nodes, with the feature gates of this
 // Kubernetes unless -gates says otherwise. Each line of its input is a filter.Question, each of its output the
-// verdicts. It runs the scheduler's own framework on what the line says, without an API server. VolumeBinding takes no
-// part: it waits for events of one.
+// verdicts. It runs the scheduler's own framework on what the line says, without an API server.
 package main
 
 import (
@@ -14,6 +13,7 @@ import (
 	"log"
 	"os"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -23,12 +23,10 @@ import (
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/client-go/tools/cache"
 	fwk "k8s.io/kube-scheduler/framework"
-	"k8s.io/kubernetes/pkg/scheduler/apis/config"
 	"k8s.io/kubernetes/pkg/scheduler/apis/config/latest"
 	schedulercache "k8s.io/kubernetes/pkg/scheduler/backend/cache"
 	"k8s.io/kubernetes/pkg/scheduler/framework"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins"
-	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/names"
 	"k8s.io/kubernetes/pkg/scheduler/framework/plugins/nodevolumelimits"
 	frameworkruntime "k8s.io/kubernetes/pkg/scheduler/framework/runtime"
 	"k8s.io/kubernetes/pkg/scheduler/metrics"
@@ -76,6 +74,7 @@ type judge struct {
 	informers informers.SharedInformerFactory
 	cluster   clusterLister
 	devices   *deviceManager
+	asked     int
 }
 
 type clusterLister struct{ *schedulercache.Snapshot }
@@ -91,8 +90,6 @@ func newJudge(ctx context.Context) (*judge, error) {
 	j := &judge{informers: informers.NewSharedInformerFactory(client, 0), devices: &deviceManager{}}
 	j.cluster.Snapshot = schedulercache.NewEmptySnapshot()
 	profile, csiNodes := all.Profiles[0], j.informers.Storage().V1().CSINodes().Lister()
-	profile.Plugins.MultiPoint.Enabled = slices.DeleteFunc(profile.Plugins.MultiPoint.Enabled,
-		func(p config.Plugin) bool { return p.Name == names.VolumeBinding })
 	j.framework, err = frameworkruntime.NewFramework(ctx, plugins.NewInTreeRegistry(), &profile,
 		frameworkruntime.WithClientSet(client), frameworkruntime.WithInformerFactory(j.informers),
 		frameworkruntime.WithSnapshotSharedLister(&j.cluster), frameworkruntime.WithSharedDRAManager(j.devices),
@@ -110,7 +107,17 @@ func (j *judge) judge(ctx context.Context, q filter.Question) ([]filter.Verdict,
 	for _, p := range q.Pods {
 		spaces = append(spaces, &corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: p.Namespace}})
 	}
-	if err := errors.Join(fill(core.Namespaces().Informer(), spaces),
+	// What VolumeBinding assumed for the question before is of another version.
+	j.asked++
+	version := strconv.Itoa(j.asked)
+	for _, c := range q.Claims {
+		c.ResourceVersion = version
+	}
+	for _, v := range q.Volumes {
+		v.ResourceVersion = version
+	}
+	if err := errors.Join(fill(core.Namespaces().Informer(), append(spaces, q.Namespaces...)),
+		fill(core.Nodes().Informer(), q.Nodes), fill(storage.StorageClasses().Informer(), q.StorageClasses),
 		fill(core.PersistentVolumes().Informer(), q.Volumes),
 		fill(core.PersistentVolumeClaims().Informer(), q.Claims), fill(storage.CSINodes().Informer(), q.CSINodes),
 		fill(storage.CSIDrivers().Informer(), q.CSIDrivers)); err != nil {
