@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -112,8 +113,8 @@ func (b *Bin) awaits(x podclass.Exclusion) bool {
 	if !slices.Contains(b.daemons, x.Daemon) {
 		return false
 	}
-	_, has := b.Known.Get(x.Key)
-	return has || x.Key == podclass.LabelHost || podclass.OnEveryNode(x.Key)
+	r, has := b.Known.Get(x.Key)
+	return has && r.Operator() != requirements.DoesNotExist || x.Key == podclass.LabelHost || podclass.OnEveryNode(x.Key)
 }
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,

@@ -156,7 +156,8 @@ func (s *podSplit) ask(p *splitPart) {
 	rules := s.view.RulesFor(key)
 	c := s.dd.choiceOf(&PodBatch{View: s.view, Pins: p.pins, Left: s.left}, key, rules)
 	p.choice, p.away, p.parts = &c, capacity.NoPrice, make([]*splitPart, len(s.dd.top.Domains[key]))
-	if len(rules) == 0 && !podclass.OnEveryNode(key) {
+	tied := func(r podclass.TopologyRule) bool { return r.Kind != podclass.Avoid } // nobody is near where nothing is
+	if !slices.ContainsFunc(rules, tied) && !podclass.OnEveryNode(key) {
 		outside := append(slices.Clone(p.pins), podclass.DomainPin{Key: key, Domain: podclass.NoDomain})
 		p.away, p.outside = s.dd.pk.minPriceToReach(s.view, outside), &splitPart{pins: outside}
 	}
