@@ -98,17 +98,22 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 	return sim
 }
 
-// sumNeeds is what the pods on each node need, and what those of DaemonSets need among them.
+// sumNeeds is what the pods on each node need, and those for which others make way there, and what those of DaemonSets
+// need among them.
 func sumNeeds(pods []cluster.Pod) (used, daemons map[string]resources.List) {
 	used, daemons = map[string]resources.List{}, map[string]resources.List{}
 	for i := range pods {
 		p := &pods[i]
-		if p.NodeName == "" || p.Terminal() || p.Virtual {
+		on := p.NodeName
+		if on == "" && p.Active() {
+			on = p.Nominated
+		}
+		if on == "" || p.Terminal() || p.Virtual {
 			continue
 		}
-		used[p.NodeName] = used[p.NodeName].Add(p.Need)
+		used[on] = used[on].Add(p.Need)
 		if p.Owner == cluster.OwnerDaemonSet {
-			daemons[p.NodeName] = daemons[p.NodeName].Add(p.Need)
+			daemons[on] = daemons[on].Add(p.Need)
 		}
 	}
 	return used, daemons

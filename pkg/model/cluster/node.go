@@ -118,7 +118,7 @@ type Node struct {
 	Conditions  []Condition       `json:"conditions,omitempty"` // type, status and since only, sorted by type
 
 	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no
-	// limit.
+	// limit. Beside drivers it has free volumes by RequiredVolume.
 	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
 	// Provides is what it has of what pods may require: features that its kubelet declares, and CSI drivers.
 	Provides []string `json:"provides,omitempty"`

@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 
 	"joiner.sh/pkg/model/instancetypes"
 )
@@ -13,17 +14,22 @@ type VolumeLimits struct {
 	byType map[string]map[string][]int64 // by instance type and driver, least first: what its nodes say
 	all    map[string][]int64            // by driver, least first
 	toldTo int64                         // EBS volumes that no node exceeds, 0 unless drivers are told to attach few
+	free   map[string]bool               // StorageClasses of which nodes have free volumes, as RequiredVolume names them
 }
 
 // ReadVolumeLimits reads what the nodes say.
 func ReadVolumeLimits(hosts []StateNode) VolumeLimits {
-	v := VolumeLimits{byType: map[string]map[string][]int64{}, all: map[string][]int64{}}
+	v := VolumeLimits{byType: map[string]map[string][]int64{}, all: map[string][]int64{}, free: map[string]bool{}}
 	for _, h := range hosts {
 		if h.Node == nil {
 			continue
 		}
 		name := h.Offer().Type
 		for driver, limit := range h.Node.VolumeLimits {
+			if strings.HasPrefix(driver, requiredVolume) { // what others left there says nothing of new nodes
+				v.free[driver] = true
+				continue
+			}
 			if limit <= 0 { // something is wrong there, and says nothing of other nodes
 				continue
 			}
@@ -45,8 +51,8 @@ func ReadVolumeLimits(hosts []StateNode) VolumeLimits {
 	return v
 }
 
-// Limits reports whether any node says that the driver attaches only so many volumes.
-func (v VolumeLimits) Limits(driver string) bool { return len(v.all[driver]) > 0 }
+// Limits reports whether any node says that the driver attaches only so many volumes, or has so many free ones.
+func (v VolumeLimits) Limits(driver string) bool { return len(v.all[driver]) > 0 || v.free[driver] }
 
 // LoweredFrom returns the limits beside what EC2 says of instance types, 0 for a type of which it says nothing. A
 // driver that is told to attach few is told so on all nodes, so that a new one of another type attaches few too: two

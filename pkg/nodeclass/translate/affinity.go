@@ -174,6 +174,9 @@ func spreadFrom(p *corev1.Pod) []cluster.Spread {
 			Soft:     c.WhenUnsatisfiable == corev1.ScheduleAnyway,
 			Selector: foldPodLabels(selectorFrom(c.LabelSelector), p.Labels, c.MatchLabelKeys, requirements.In),
 		}
+		if s.Selector != nil && len(s.Selector.Requirements) == 0 {
+			s.Selector = nil // kube-scheduler counts no pods for an empty one: kubernetes/kubernetes#141339, until 1.38
+		}
 		if c.MinDomains != nil {
 			s.MinDomains = *c.MinDomains
 		}

@@ -52,6 +52,8 @@ spec:
   topologySpreadConstraints:
   - {maxSkew: 2, minDomains: 3, topologyKey: zone, whenUnsatisfiable: DoNotSchedule, labelSelector: {matchLabels: {app: web}}, matchLabelKeys: [version, absent]}
   - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: ScheduleAnyway, nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}
+  - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {}, matchLabelKeys: [absent]}
+  - {maxSkew: 1, topologyKey: rack, whenUnsatisfiable: DoNotSchedule, labelSelector: {}, matchLabelKeys: [version]}
 status:
   phase: Pending
   startTime: "2026-03-01T12:01:00Z"
@@ -68,6 +70,8 @@ status:
 		Spread: []cluster.Spread{
 			{Key: "zone", MaxSkew: 2, MinDomains: 3, Selector: selector(requirements.Of("app", "web"), requirements.Of("version", "v2"))},
 			{Key: "host", MaxSkew: 1, Soft: true, IgnoreNodeAffinity: true, HonorTaints: true},
+			{Key: "rack", MaxSkew: 1}, // kube-scheduler counts nobody
+			{Key: "rack", MaxSkew: 1, Selector: selector(requirements.Of("version", "v2"))},
 		},
 		HostPorts: []cluster.HostPort{{Protocol: "UDP", IP: "0.0.0.0", Port: 8080}, {Protocol: "TCP", IP: "10.0.0.1", Port: 9000}},
 	}

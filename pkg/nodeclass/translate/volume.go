@@ -88,11 +88,14 @@ func (s Storage) driverOf(claim string) string {
 		}
 		return ""
 	}
-	name := s.Classes[classNameOf(&c)].Provisioner
-	if name == inTreeEBS {
+	switch name := s.Classes[classNameOf(&c)].Provisioner; name {
+	case inTreeEBS:
 		return driverEBS
+	case noProvisioner: // it takes one of those that are free on the node
+		return cluster.RequiredVolume(classNameOf(&c))
+	default:
+		return name
 	}
-	return name
 }
 
 // classNameOf is the storage class of the claim, empty for none. Old claims name it in an annotation, which Kubernetes
@@ -129,7 +132,7 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 		if _, bound := c.Annotations[bindCompleted]; !bound {
 			return nil, fmt.Errorf("persistentvolumeclaim %s is being bound to volume %s", key, c.Spec.VolumeName)
 		}
-		return s.ofVolume(c.Spec.VolumeName)
+		return s.ofVolume(c.Spec.VolumeName, moves)
 	case classNameOf(&c) == "":
 		return nil, fmt.Errorf("persistentvolumeclaim %s is unbound and names no storage class", key)
 	}
@@ -152,7 +155,8 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 	return out, err
 }
 
-func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
+// ofVolume is where the volume can be used. A local one is on its node, and a pod that moves from there gets another.
+func (s Storage) ofVolume(name string, moves bool) ([][]requirements.Requirement, error) {
 	v, ok := s.Volumes[name]
 	switch {
 	case !ok:
@@ -173,7 +177,7 @@ func (s Storage) ofVolume(name string) ([][]requirements.Requirement, error) {
 		if err != nil {
 			return nil, fmt.Errorf("persistentvolume %s: %w", name, err)
 		}
-		if v.Spec.Local != nil || v.Spec.HostPath != nil {
+		if moves && (v.Spec.Local != nil || v.Spec.HostPath != nil) {
 			rs = slices.DeleteFunc(rs, func(r requirements.Requirement) bool { return r.Key == corev1.LabelHostname })
 		}
 		out = append(out, append(rs, labelled...))

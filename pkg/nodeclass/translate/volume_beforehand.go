@@ -7,6 +7,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -43,7 +44,7 @@ func (s Storage) ofFreeVolumes(class string) (out [][]requirements.Requirement, 
 		return nil, nil
 	}
 	for _, v := range s.freeVolumes(class) {
-		one, err := s.ofVolume(v.Name)
+		one, err := s.ofVolume(v.Name, false)
 		if err != nil || len(one) == 0 {
 			return nil, err
 		}
@@ -65,33 +66,44 @@ func (s Storage) addLocalVolumes(p *cluster.Pod) {
 	}
 }
 
-// AddVolumes adds to what nodes provide the free local volumes on them, by class.
+// AddVolumes adds to what nodes provide, and to what can be attached there, the free volumes on them, by class. How many
+// a new node brings nobody knows.
 func (s Storage) AddVolumes(nodes []cluster.Node) {
 	for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
 		if s.Classes[class].Provisioner != noProvisioner {
 			continue
 		}
-		places := nodesOf(s.freeVolumes(class))
+		part, places := cluster.RequiredVolume(class), nodesOf(s.freeVolumes(class))
 		for i := range nodes {
-			if slices.ContainsFunc(places, func(on requirements.Set) bool { return on.Matches(nodes[i].Labels) }) {
-				nodes[i].Provides = append(slices.Clip(nodes[i].Provides), cluster.RequiredVolume(class))
+			free := 0
+			for _, of := range places {
+				if slices.ContainsFunc(of, func(on requirements.Set) bool { return on.Matches(nodes[i].Labels) }) {
+					free++
+				}
+			}
+			if free > 0 {
+				nodes[i].Provides = append(slices.Clip(nodes[i].Provides), part)
+				nodes[i].VolumeLimits = maps.Clone(nodes[i].VolumeLimits)
+				if nodes[i].VolumeLimits == nil {
+					nodes[i].VolumeLimits = map[string]int64{}
+				}
+				nodes[i].VolumeLimits[part] = int64(free)
 			}
 		}
 	}
 }
 
-// nodesOf says on which nodes the volumes can be used: each alternative of each volume, read once for all nodes.
-func nodesOf(volumes []corev1.PersistentVolume) (out []requirements.Set) {
-	for _, v := range volumes {
+// nodesOf says of each volume on which nodes it can be used, read once for all nodes: any alternative is enough.
+func nodesOf(volumes []corev1.PersistentVolume) [][]requirements.Set {
+	return lists.Of(volumes, func(v corev1.PersistentVolume) (out []requirements.Set) {
 		if v.Spec.NodeAffinity == nil || v.Spec.NodeAffinity.Required == nil {
-			out = append(out, requirements.NewSet())
-			continue
+			return []requirements.Set{requirements.NewSet()}
 		}
 		for _, t := range v.Spec.NodeAffinity.Required.NodeSelectorTerms {
 			if rs, err := termFrom(t); err == nil {
 				out = append(out, requirements.NewSet(rs...))
 			}
 		}
-	}
-	return out
+		return out
+	})
 }

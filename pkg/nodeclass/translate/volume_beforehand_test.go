@@ -1,6 +1,7 @@
 package translate
 
 import (
+	"fmt"
 	"slices"
 	"testing"
 
@@ -28,14 +29,14 @@ func TestVolumesMadeBeforehand(t *testing.T) {
 		volumes  []string
 		requires []string
 		zones    [][]requirements.Requirement
-		provides []string // nodes
+		provides []string // nodes, and how many they have
 	}{
-		{"local ones", []string{volume("a", on("n1"), "Available"), volume("b", on("n2"), "Bound"), volume("c", `claimRef: {name: x}, `+on("n2"), "Available")},
-			[]string{part}, nil, []string{"n1"}},
+		{"local ones", []string{volume("a", on("n1"), "Available"), volume("a2", on("n1"), "Available"), volume("b", on("n2"), "Bound"), volume("c", `claimRef: {name: x}, `+on("n2"), "Available")},
+			[]string{part}, nil, []string{"n1: 2"}},
 		{"all of them claimed", []string{volume("b", on("n2"), "Bound")}, []string{part}, nil, nil},
 		{"none, of whatever kind", nil, nil, nil, nil},
 		{"in a zone", []string{volume("a", zoned, "Available")}, nil, [][]requirements.Requirement{{requirements.Of("topology.kubernetes.io/zone", "b")}}, nil},
-		{"anywhere", []string{volume("a", `nfs: {server: s, path: /}`, "Available")}, nil, nil, []string{"n1", "n2"}},
+		{"anywhere", []string{volume("a", `nfs: {server: s, path: /}`, "Available")}, nil, nil, []string{"n1: 1", "n2: 1"}},
 	} {
 		s := Storage{Volumes: map[string]corev1.PersistentVolume{},
 			Claims: map[string]corev1.PersistentVolumeClaim{"ns/data": *read[corev1.PersistentVolumeClaim](t, `{spec: {storageClassName: local}}`)},
@@ -52,8 +53,11 @@ func TestVolumesMadeBeforehand(t *testing.T) {
 		var provides []string
 		for _, n := range nodes {
 			if slices.Contains(n.Provides, part) {
-				provides = append(provides, n.Name)
+				provides = append(provides, fmt.Sprintf("%s: %d", n.Name, n.VolumeLimits[part]))
 			}
+		}
+		if diff := cmp.Diff([]cluster.Volume{{Driver: part, ID: "ns/data"}}, p.Volumes); diff != "" {
+			t.Errorf("%s: what the pod takes of nodes (-want +got):\n%s", c.name, diff)
 		}
 		if diff := cmp.Diff(c.zones, p.VolumeZones); diff != "" || !slices.Equal(p.Requires, c.requires) || !slices.Equal(provides, c.provides) {
 			t.Errorf("%s: the pod requires %q, %v provide it; alternatives (-want +got):\n%s", c.name, p.Requires, provides, diff)

@@ -74,8 +74,8 @@ func TestVolumeZones(t *testing.T) {
 			[][]requirements.Requirement{{zone("b"), requirements.Of("topology.kubernetes.io/region", "r")}}},
 		{bound, `{metadata: {labels: {topology.kubernetes.io/zone: a__b}}, spec: {nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: disk, operator: Exists}]}]}}}}`, `{}`,
 			[][]requirements.Requirement{{requirements.Any("disk"), zone("a", "b")}}},
-		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n]}]}]}}}}`,
-			`{}`, [][]requirements.Requirement{{}}},
+		{bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1]}]}]}}}}`,
+			`{}`, [][]requirements.Requirement{{requirements.Of("kubernetes.io/hostname", "n1")}}},
 		{`{spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`, nil},
 		// a volume that is being made for a node
 		{`{metadata: {annotations: {volume.kubernetes.io/selected-node: n1}}, spec: {storageClassName: gp3}}`, `{}`, `{provisioner: x, volumeBindingMode: WaitForFirstConsumer}`,
@@ -126,6 +126,24 @@ func TestEphemeralVolumesOfPodsThatMove(t *testing.T) {
 		s.FillPod(&p)
 		if diff := cmp.Diff(c.want, p.VolumeZones); diff != "" {
 			t.Errorf("%s: alternatives (-want +got):\n%s", c.name, diff)
+		}
+	}
+}
+
+// A pod that waits has to go where its local volume is, if that node is still there. One that moves gets another volume.
+func TestLocalVolumesStayOnTheirNode(t *testing.T) {
+	for _, c := range []struct {
+		on   string
+		want [][]requirements.Requirement
+	}{
+		{"", [][]requirements.Requirement{{requirements.Of("kubernetes.io/hostname", "n1")}}},
+		{"n", [][]requirements.Requirement{{}}},
+	} {
+		s := shelf(t, bound, `{spec: {local: {path: /x}, nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: kubernetes.io/hostname, operator: In, values: [n1]}]}]}}}}`, `{}`)
+		p := cluster.Pod{Namespace: "ns", NodeName: c.on, UnreadClaims: []string{"data"}}
+		s.FillPod(&p)
+		if diff := cmp.Diff(c.want, p.VolumeZones); diff != "" {
+			t.Errorf("on %q: alternatives (-want +got):\n%s", c.on, diff)
 		}
 	}
 }

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"maps"
 	"reflect"
 	"slices"
 
@@ -34,8 +35,12 @@ func (en *ExistingNodes) FindHosts(waiting map[*cluster.Pod]bool) {
 	onNode := make(map[string][]*cluster.Pod, len(en.All))
 	for i := range en.S.Pods {
 		p := &en.S.Pods[i]
-		if p.NodeName != "" && !p.Terminal() && !waiting[p] {
-			onNode[p.NodeName] = append(onNode[p.NodeName], p)
+		on := p.NodeName
+		if on == "" && p.Active() {
+			on = p.Nominated // kube-scheduler keeps the room of a pod for which others make way there
+		}
+		if on != "" && !p.Terminal() && !waiting[p] {
+			onNode[on] = append(onNode[on], p)
 		}
 	}
 	var young []*Bin
@@ -179,13 +184,17 @@ func (en *ExistingNodes) StandingSpot() SpotUsage {
 }
 
 // volumeLimitsOf is how many volumes the drivers of a host attach. Of one that is not initialized yet its instance type
-// tells as long as the drivers do not. A node that reports no limit has none.
+// tells as long as a driver does not. A node that reports no limit has none.
 func (en *ExistingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
-	if h.Node != nil && (len(h.Node.VolumeLimits) > 0 || h.Initialized()) {
+	if h.Node != nil && h.Initialized() {
 		return h.Node.VolumeLimits
 	}
+	out := map[string]int64{}
 	if m := en.Catalog.byType[h.Offer().Type]; m != nil {
-		return m.Volumes
+		maps.Copy(out, m.Volumes)
 	}
-	return nil
+	if h.Node != nil {
+		maps.Copy(out, h.Node.VolumeLimits)
+	}
+	return out
 }

@@ -56,6 +56,8 @@ func (t *planCheck) buildMachines() {
 			}
 		case m != nil && !ended:
 			m.there = append(m.there, p)
+		case p.NodeName == "" && !ended && p.Deleting.IsZero() && onNode[p.Nominated] != nil:
+			onNode[p.Nominated].nominated = append(onNode[p.Nominated].nominated, p)
 		}
 	}
 }

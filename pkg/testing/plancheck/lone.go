@@ -195,7 +195,7 @@ func (t *planCheck) checkRoom(m *machine, s machineShape) {
 	for _, d := range t.daemonPods(m, s) {
 		missing.addAmounts(amountsOf(d.Need), 1)
 	}
-	for _, p := range m.allPods() {
+	for _, p := range slices.Concat(m.nominated, m.allPods()) {
 		need.addAmounts(amountsOf(p.Need), 1)
 		if p.Owner == cluster.OwnerDaemonSet {
 			missing.addAmounts(amountsOf(p.Need), -1)
@@ -229,7 +229,7 @@ func (t *planCheck) checkPorts(m *machine, s machineShape) {
 	}
 	var taken []owner
 	guests := t.daemonPods(m, s)
-	for _, p := range slices.Concat(guests, m.there, m.came) {
+	for _, p := range slices.Concat(guests, m.nominated, m.there, m.came) {
 		for _, port := range p.HostPorts {
 			for _, o := range taken {
 				clash := o.Port == port.Port && o.Protocol == port.Protocol &&
@@ -268,7 +268,7 @@ func (t *planCheck) besideGuests(m *machine, s machineShape) {
 // checkVolumes wants no newcomer to need a volume more than can be attached.
 func (t *planCheck) checkVolumes(m *machine, limits map[string]int64, as string) {
 	used := map[string]map[string]bool{}
-	for _, p := range m.allPods() {
+	for _, p := range slices.Concat(m.nominated, m.allPods()) {
 		for _, v := range p.Volumes {
 			if used[v.Driver] == nil {
 				used[v.Driver] = map[string]bool{}

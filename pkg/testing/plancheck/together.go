@@ -109,8 +109,11 @@ func (k *podGroup) groupOf(t corev1.PodAffinityTerm) termGroup {
 }
 
 func (k *podGroup) spreadGroup(c corev1.TopologySpreadConstraint) termGroup {
-	return termGroup{selector: selectorOf(c.LabelSelector, k.pod.Labels, c.MatchLabelKeys, nil),
-		namespaces: []string{k.pod.Namespace}}
+	s := selectorOf(c.LabelSelector, k.pod.Labels, c.MatchLabelKeys, nil)
+	if s.Empty() { // of which the scheduler counts no pods
+		s = labels.Nothing()
+	}
+	return termGroup{selector: s, namespaces: []string{k.pod.Namespace}}
 }
 
 // hasSameSpread reports whether the kind has a hard spread over the key that selects the same pods.

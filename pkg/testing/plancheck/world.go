@@ -66,9 +66,10 @@ type machine struct {
 	node   *cluster.Node    // nil while there is none that is ready
 	served bool             // all that its CSI drivers had to do is done
 
-	there   []*cluster.Pod // stand on it and stay
-	came    []*cluster.Pod // the plan puts them here
-	leaving []*cluster.Pod // stand on it and have to go
+	there     []*cluster.Pod // stand on it and stay
+	nominated []*cluster.Pod // the scheduler keeps room for them
+	came      []*cluster.Pod // the plan puts them here
+	leaving   []*cluster.Pod // stand on it and have to go
 }
 
 // machineShape is one thing that a machine may be.
