@@ -93,7 +93,8 @@ type Accelerator struct {
 	Manufacturer string `json:"manufacturer"`
 	Name         string `json:"name"`
 	Count        int64  `json:"count"`               // a part of a GPU, which EC2 counts as none, is one to pods
-	MemoryMiB    int64  `json:"memoryMiB,omitempty"` // of one device
+	Part         bool   `json:"part,omitempty"`      // each is a part of a device
+	MemoryMiB    int64  `json:"memoryMiB,omitempty"` // of one device, or of the part
 }
 
 // Neuron is a kind of AWS Neuron device of an instance type.
@@ -134,7 +135,9 @@ func DecodeCatalog(gz []byte) (Catalog, error) {
 			return Catalog{}, fmt.Errorf("decode catalog: it holds type %s twice", t.Name)
 		}
 		for i := range t.GPUs {
-			t.GPUs[i].Count = max(t.GPUs[i].Count, 1)
+			if g := &t.GPUs[i]; g.Count == 0 { // as EC2 says it
+				g.Count, g.Part = 1, true
+			}
 		}
 	}
 	return c, nil

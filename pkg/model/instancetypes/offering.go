@@ -95,6 +95,7 @@ type Type struct {
 
 	EBSVolumes int64           // that the CSI driver attaches to a new node; 0 while that is not known
 	EFADevices []NetworkDevice // of an instance for pods that ask for EFA, unless the class has interfaces of its own
+	PartOfGPU  bool            // what it counts as a GPU is a part of one
 
 	PriceOverlaid    bool // a NodeOverlay changed the price of an offering
 	CapacityOverlaid bool // a NodeOverlay changed what the type holds

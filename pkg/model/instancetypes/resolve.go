@@ -183,6 +183,7 @@ func (r *typeResolver) resolveType(f *Facts, arch string) Type {
 		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
 		ImageID: r.imageFor(reqs), Reserved: amounts.reserved, EFADevices: f.efaDevices(),
 		EBSVolumes: f.ebsVolumes(int64(len(r.class.Interfaces)), int64(len(r.class.Disks))),
+		PartOfGPU:  slices.ContainsFunc(f.GPUs, func(g Accelerator) bool { return g.Part }),
 	}
 	t.Offerings = r.listOfferings(f, cmp.Or(r.refusalReason(f, t.ImageID), amounts.why))
 	return t

@@ -45,7 +45,7 @@ func TestFactsOfAType(t *testing.T) {
 		MaxEBSVolumes: 26, SharedVolumeSlots: true, EncryptionInTransit: true,
 		Hypervisor: "nitro", Virtualization: []string{"hvm", "paravirtual"}, CurrentGeneration: true, Burstable: true,
 		UsageClasses: []string{"on-demand", "spot"}, EFA: true, MaxEFAs: 2, LocalStorageGB: 75, LocalNVMeGB: 75,
-		GPUs:   []instancetypes.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: 2, MemoryMiB: 16384}, {Manufacturer: "NVIDIA", Name: "L4", Count: 1}},
+		GPUs:   []instancetypes.Accelerator{{Manufacturer: "NVIDIA", Name: "T4", Count: 2, MemoryMiB: 16384}, {Manufacturer: "NVIDIA", Name: "L4", Count: 1, Part: true}},
 		Neuron: []instancetypes.Neuron{{Name: "Trainium", Count: 1, CoresPerDevice: 8, MemoryMiB: 99}},
 		FPGAs:  []instancetypes.Accelerator{{Manufacturer: "Xilinx", Name: "U30", Count: 3}},
 	}

@@ -159,6 +159,8 @@ func addDevices(f *instancetypes.Facts, t *types.InstanceTypeInfo) {
 	if t.GpuInfo != nil {
 		for _, g := range t.GpuInfo.Gpus {
 			a := deviceFrom(g.Manufacturer, g.Name, g.Count)
+			part := aws.ToFloat64(g.GpuPartitionSize)
+			a.Part = a.Count == 0 || part > 0 && part < 1
 			a.Count = max(a.Count, int64(aws.ToInt32(g.LogicalGpuCount)), 1) // of a part of a GPU EC2 counts none
 			if g.MemoryInfo != nil {
 				a.MemoryMiB = int64(aws.ToInt32(g.MemoryInfo.SizeInMiB))

@@ -5,6 +5,8 @@ import (
 	"strings"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/instancetypes/builtin"
@@ -110,5 +112,42 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 	}
 	if !slices.Equal(slices.Sorted(slices.Values(homeless)), []string{"default/a-1", "default/b-1"}) {
 		t.Errorf("without a place are %v", homeless)
+	}
+}
+
+// A pod that asks for a GPU gets a part of one only where its NodePool names types or families, or how much memory a GPU
+// has: whoever asks for nothing but one GPU means a whole one, and a part is cheaper.
+func TestPartsOfAGPU(t *testing.T) {
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	memory := int64(2861)
+	for name, x := range map[string]struct {
+		asks requirements.Requirement
+		want string // a prefix
+	}{
+		"category":      {requirements.Of(instancetypes.LabelCategory, "g"), "g5g."},
+		"GPU":           {requirements.Of(instancetypes.LabelGPUName, "l4"), "g6."},
+		"not a family":  {requirements.Requirement{Key: instancetypes.LabelFamily, Not: true, Values: []string{"g4dn"}}, "g5g."},
+		"family":        {requirements.Of(instancetypes.LabelFamily, "g6f", "g6"), "g6f."},
+		"type":          {requirements.Of(corev1.LabelInstanceTypeStable, "g6f.xlarge"), "g6f."},
+		"memory":        {requirements.Of(instancetypes.LabelGPUMemory, "2861"), "g6f."},
+		"least memory":  {requirements.Requirement{Key: instancetypes.LabelGPUMemory, Not: true, Min: &memory}, "g6f."},
+		"no GPU at all": {requirements.Of(instancetypes.LabelCategory, "m"), ""},
+	} {
+		gpu := smallPod("p", func(p *cluster.Pod) {
+			p.Need.Extended = []resources.Extended{{Name: instancetypes.ResourceNVIDIA, Count: 1}}
+		})
+		s := cluster.Snapshot{Catalog: c, Classes: []instancetypes.Class{instancetypes.DefaultClass(c)}, Pods: []cluster.Pod{gpu},
+			Pools: []cluster.Pool{{Name: "default", Class: "default", Ready: true, Requirements: requirements.NewSet(x.asks,
+				requirements.Of(instancetypes.LabelCapacityType, instancetypes.OnDemand))}}}
+		got := ""
+		for _, l := range Pods(s).Launches {
+			got = l.Choice.Type
+		}
+		if !strings.HasPrefix(got, x.want) || x.want == "" && got != "" {
+			t.Errorf("%s: %q, want %s", name, got, x.want)
+		}
 	}
 }

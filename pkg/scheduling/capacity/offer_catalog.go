@@ -310,7 +310,7 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 
 // addModel adds the type to the pool if the pool's requirements leave any of its offers.
 func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster.VolumeLimits) {
-	if !p.Required.Intersects(t.Requirements) {
+	if !p.Required.Intersects(t.Requirements) || t.PartOfGPU && !p.choosesGPUs() {
 		return
 	}
 	for _, r := range p.Required.All() {

@@ -4,6 +4,8 @@ import (
 	"reflect"
 	"slices"
 
+	corev1 "k8s.io/api/core/v1"
+
 	aws "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
@@ -126,6 +128,17 @@ func (p *Pool) CustomLabelValues(r requirements.Requirement) []string {
 		return []string{r.AnyValue()}
 	}
 	return out
+}
+
+// choosesGPUs reports whether the pool names the types or families of its nodes, or says how much memory a GPU of theirs
+// has. Only then it gets types with a part of a GPU: elsewhere pods that ask for one mean a whole one.
+func (p *Pool) choosesGPUs() bool {
+	named := func(key string) bool {
+		r, ok := p.Required.Get(key)
+		return ok && r.Operator() == requirements.In
+	}
+	_, sized := p.Required.Get(instancetypes.LabelGPUMemory)
+	return sized || named(corev1.LabelInstanceTypeStable) || named(instancetypes.LabelFamily)
 }
 
 // ofInstance reports whether the instance alone, and neither the pool nor a pod, decides the label's value.
