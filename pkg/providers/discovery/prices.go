@@ -50,7 +50,8 @@ func priceListCurrency(region string) string {
 }
 
 // onDemand lists the price of every type in its usual tenancy: shared, and dedicated for bare metal. It fails when
-// either list is empty, which no region's is.
+// either list is empty, which no region's is. Local Zones have prices of their own, which are higher, in lists of their
+// own: there a type counts at the price of the region, as with Karpenter. Spot prices are those of each zone.
 func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, q := range [][2]string{{"Shared", "Compute Instance"}, {"Dedicated", "Compute Instance (bare metal)"}} {

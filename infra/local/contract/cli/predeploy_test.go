@@ -96,6 +96,19 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	}
 }
 
+// Where a service has no endpoints in the zone of a subnet, EC2 would refuse the endpoint in the middle of a deployment.
+func TestDoctorKnowsWhereServicesHaveEndpoints(t *testing.T) {
+	c := account(t)
+	const vpc, first, second = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"
+	awsemulator.NameNetwork(c, vpc, first, second)
+	plan := template(t, preflight.Plan{Cluster: "demo", VPC: vpc, Subnets: []string{first, second}, Endpoints: []string{"ec2", "ssm"}, Reserved: 4})
+	if all := beforeDeploy(t, 0, "--template", plan); len(all) != 1 || all[0].Level != findings.Fine {
+		t.Errorf("each service has endpoints everywhere, and doctor says %+v", all)
+	}
+	awsemulator.SetZonesOfEndpoints(c, "ssm", "us-west-2b")
+	wantFinding(t, beforeDeploy(t, 3, "--template", plan), findings.Broken, "zones of VPC endpoints", "AWS has no endpoints for ssm in us-west-2a, where "+first+" of subnetIDs is")
+}
+
 // A recording of an account, played by the emulator, makes doctor say what it said of the account.
 func TestARecordedAccountIsPlayedAgain(t *testing.T) {
 	c := account(t)
