@@ -203,10 +203,10 @@ func (pr *progress) markDependentPods(why map[string]string, left map[string]boo
 			lean = append(lean, *p)
 		}
 	}
+	namespaces := topology.IndexNamespaces(pr.snapshot.Namespaces)
 	for _, p := range lean {
 		if i := slices.IndexFunc(later, func(other cluster.Pod) bool {
-			return topology.DependsOn(p, other,
-				pr.snapshot.Namespaces)
+			return topology.DependsOn(p, other, namespaces)
 		}); i >= 0 {
 			why[p.Key()] = fmt.Sprintf("pod %s has room elsewhere once another has: %s", p.Key(), why[later[i].Key()])
 		}

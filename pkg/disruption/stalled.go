@@ -56,10 +56,10 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 			coming = append(coming, *p)
 		}
 	}
+	namespaces := topology.IndexNamespaces(w.snapshot.Namespaces)
 	leans := func(p *cluster.Pod) bool {
 		return slices.ContainsFunc(coming, func(other cluster.Pod) bool {
-			return topology.DependsOn(*p, other,
-				w.snapshot.Namespaces)
+			return topology.DependsOn(*p, other, namespaces)
 		})
 	}
 	return func(r *runningCommand) string {

@@ -20,6 +20,8 @@ type podClass struct {
 	matched   []*podCounter // that count its pods
 	resists   []*podCounter // of avoids: its pods keep those away too
 	prepared  bool
+	away      []topology.Group // whom its required anti-affinity keeps away, by term; nil until asked
+	resisting bool             // avoids and resists are there
 }
 
 // spreadRule is a rule about how evenly pods stand.
@@ -94,8 +96,7 @@ func textOf(t []byte, p *cluster.Pod) []byte {
 	}
 	for i, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
 		for _, term := range list {
-			t = fmt.Append(append(t, byte(partAffinity+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID(),
-				term.NamespaceSelector)
+			t = fmt.Append(append(t, byte(partAffinity+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID())
 		}
 	}
 	return t
@@ -168,18 +169,15 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 			topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains),
 				Self: g.Selects(p.Namespace, p.Labels)}})
 	}
-	for _, t := range p.AntiAffinity {
-		c := sim.counterFor(t.Key, topology.OfTerm(t, p.Namespace, sim.s.Namespaces), nil, [2]bool{}, nil)
-		k.avoids, k.resists = append(k.avoids, c), append(k.resists, c)
-		for x, n := range k.on {
-			if d := c.at[x.index]; d >= 0 {
-				c.anti[d] += n
-			}
+	sim.prepareAvoids(k)
+	for _, other := range sim.apart { // those that stand keep others away
+		if !other.resisting && sim.keepsAway(other, p) {
+			sim.prepareAvoids(other)
 		}
 	}
 	var all topology.Group
 	for i, t := range p.Affinity {
-		if g := topology.OfTerm(t, p.Namespace, sim.s.Namespaces); i == 0 {
+		if g := topology.OfTerm(t, p.Namespace, sim.spaces); i == 0 {
 			all = g
 		} else {
 			all = all.And(g)
@@ -188,6 +186,33 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 	for _, t := range p.Affinity {
 		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil, [2]bool{}, nil))
 	}
+}
+
+// prepareAvoids finds the counters of the required anti-affinity of the class.
+func (sim *Simulator) prepareAvoids(k *podClass) {
+	if k.resisting {
+		return
+	}
+	k.resisting = true
+	for _, t := range k.pod.AntiAffinity {
+		c := sim.counterFor(t.Key, topology.OfTerm(t, k.pod.Namespace, sim.spaces), nil, [2]bool{}, nil)
+		k.avoids, k.resists = append(k.avoids, c), append(k.resists, c)
+		for x, n := range k.on {
+			if d := c.at[x.index]; d >= 0 {
+				c.anti[d] += n
+			}
+		}
+	}
+}
+
+// keepsAway reports whether required anti-affinity of the class is about the pod.
+func (sim *Simulator) keepsAway(k *podClass, p *cluster.Pod) bool {
+	if k.away == nil {
+		for _, t := range k.pod.AntiAffinity {
+			k.away = append(k.away, topology.OfTerm(t, k.pod.Namespace, sim.spaces))
+		}
+	}
+	return slices.ContainsFunc(k.away, func(g topology.Group) bool { return g.Selects(p.Namespace, p.Labels) })
 }
 
 // counterFor is the one for the group.

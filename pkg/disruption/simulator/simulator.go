@@ -13,6 +13,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/topology"
 )
 
 // Node is a node that moved pods may come to.
@@ -31,6 +32,7 @@ type Node struct {
 // Simulator is nodes with the pods on them. What is done to it is recorded, and taken back with UndoTo.
 type Simulator struct {
 	s          cluster.Snapshot
+	spaces     topology.Namespaces
 	nodes      []*Node
 	byName     map[string]*Node
 	classes    map[string]*podClass // by text
@@ -39,6 +41,7 @@ type Simulator struct {
 	admissions map[string]*admission // by text
 	blocks     nodeBlocks
 	order      []*podCounter // in the order in which they came
+	apart      []*podClass   // that stand, with required anti-affinity; it counts once it is about a pod that moves
 	text       []byte
 	steps      []step
 	looks      int  // for each pod that was bound: the nodes that admit it
@@ -66,7 +69,8 @@ const (
 
 // New returns a simulator of the nodes of s that take pods, without those named in out.
 func New(s cluster.Snapshot, out map[string]bool) *Simulator {
-	sim := &Simulator{s: s, byName: map[string]*Node{}, classes: map[string]*podClass{},
+	sim := &Simulator{s: s, spaces: topology.IndexNamespaces(s.Namespaces), byName: map[string]*Node{},
+		classes:    map[string]*podClass{},
 		classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}, admissions: map[string]*admission{}}
 	used, daemons := sumNeeds(s.Pods)
 	for _, h := range s.StateNodes() {
@@ -92,8 +96,10 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 			sim.classOf(p).countPods(x, 1)
 		}
 	}
-	for _, text := range slices.Sorted(maps.Keys(sim.classes)) { // those that stand keep others away
-		sim.prepareCounters(sim.classes[text])
+	for _, text := range slices.Sorted(maps.Keys(sim.classes)) {
+		if k := sim.classes[text]; len(k.pod.AntiAffinity) > 0 {
+			sim.apart = append(sim.apart, k)
+		}
 	}
 	return sim
 }

@@ -1,6 +1,7 @@
 package topology
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -38,7 +39,7 @@ func TestSpread(t *testing.T) {
 
 func TestGroups(t *testing.T) {
 	web := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "web")}}
-	namespaces := []cluster.Namespace{{Name: "blue", Labels: map[string]string{"team": "b"}}, {Name: "own"}, {Name: "red", Labels: map[string]string{"team": "r"}}}
+	there := []cluster.Namespace{{Name: "blue", Labels: map[string]string{"team": "b"}}, {Name: "own"}, {Name: "red", Labels: map[string]string{"team": "r"}}}
 	red := &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("team", "r")}}
 	for _, c := range []struct {
 		name string
@@ -52,9 +53,9 @@ func TestGroups(t *testing.T) {
 		{"all", cluster.AffinityTerm{Selector: web, NamespaceSelector: &cluster.Selector{}}, []string{"blue", "own", "red"}},
 		{"no selector", cluster.AffinityTerm{}, nil},
 	} {
-		g := OfTerm(c.term, "own", namespaces)
+		g := OfTerm(c.term, "own", IndexNamespaces(there))
 		var got []string
-		for _, n := range namespaces {
+		for _, n := range there {
 			if g.Selects(n.Name, map[string]string{"app": "web"}) {
 				got = append(got, n.Name)
 			}
@@ -92,5 +93,21 @@ func TestAffinityAllows(t *testing.T) {
 		if got := AffinityAllows(c.here, c.anywhere, c.belongs); got != c.want {
 			t.Errorf("%d here, %d anywhere, belongs %t: %t, want %t", c.here, c.anywhere, c.belongs, got, c.want)
 		}
+	}
+}
+
+// A term that selects all of ten thousand namespaces names none of them: a pod may have dozens of such terms.
+func TestAGroupOfAllNamespacesIsSmall(t *testing.T) {
+	var there []cluster.Namespace
+	for i := range 10_000 {
+		there = append(there, cluster.Namespace{Name: fmt.Sprintf("ns-%05d", i)})
+	}
+	all := IndexNamespaces(there)
+	g := OfTerm(cluster.AffinityTerm{Selector: &cluster.Selector{}, NamespaceSelector: &cluster.Selector{}}, "own", all)
+	for range 31 {
+		g = g.And(OfTerm(cluster.AffinityTerm{Selector: &cluster.Selector{}, NamespaceSelector: &cluster.Selector{}}, "own", all))
+	}
+	if n := len(g.ID()); n > 1000 || !g.Selects("ns-09999", nil) || g.Selects("gone", nil) {
+		t.Errorf("an id of %d bytes", n)
 	}
 }

@@ -35,6 +35,7 @@ func DeleteReplaced(s cluster.Snapshot, going []PendingReplacement, p plan.Plan)
 // room is what the plan has room for now, and not only once more nodes are ready.
 type room struct {
 	s     cluster.Snapshot
+	all   topology.Namespaces
 	on    map[string][]*cluster.Pod // by node
 	place map[string]string         // node by pod, for pods that have one there
 	ready map[string]bool           // nodes that take pods now
@@ -48,7 +49,8 @@ func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room 
 	if len(going) == 0 {
 		return room{}
 	}
-	r := room{s: s, on: s.PodsByNode(), place: p.NodeByPod(), ready: nodesTakingPods(s), stays: map[string]bool{}}
+	r := room{s: s, all: topology.IndexNamespaces(s.Namespaces),
+		on: s.PodsByNode(), place: p.NodeByPod(), ready: nodesTakingPods(s), stays: map[string]bool{}}
 	launched := map[string]bool{}
 	for _, l := range p.Launches {
 		for _, key := range l.Pods {
@@ -99,7 +101,7 @@ func (r room) allPodsPlaced(node string) bool {
 
 func (r room) dependsOnUnplaced(p *cluster.Pod) bool {
 	return len(p.Spread)+len(p.Affinity) > 0 && slices.ContainsFunc(r.later, func(other *cluster.Pod) bool {
-		return other != p && topology.DependsOn(*p, *other, r.s.Namespaces)
+		return other != p && topology.DependsOn(*p, *other, r.all)
 	})
 }
 

@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/overlays"
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -117,7 +118,8 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 			}
 		}
 	}
-	from.S, from.All, from.Classes.List, from.Admissions.Namespaces = w.S, w.All, w.Classes.List, w.S.Namespaces
+	from.S, from.All, from.Classes.List = w.S, w.All, w.Classes.List
+	from.Admissions.Namespaces = topology.IndexNamespaces(w.S.Namespaces)
 	st.sells, st.sold = sells, overlays.ByPool(s, sells)
 	st.faces, st.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
 	if slices.ContainsFunc(from.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {

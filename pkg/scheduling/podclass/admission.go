@@ -7,6 +7,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/topology"
 )
 
 // Admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
@@ -70,14 +71,14 @@ func DistinctAdmissions(asks []*Admission) []*Admission {
 type Admissions struct {
 	ByID       map[string]*Admission
 	Daemons    []Daemon
-	Namespaces []cluster.Namespace
+	Namespaces topology.Namespaces
 	Models     int // of instance types in pools, so far
 	Pools      int // so far
 }
 
 // NewAdmissions is a table that has only those of the snapshot's DaemonSets.
 func NewAdmissions(s cluster.Snapshot) *Admissions {
-	as := &Admissions{ByID: map[string]*Admission{}, Namespaces: s.Namespaces}
+	as := &Admissions{ByID: map[string]*Admission{}, Namespaces: topology.IndexNamespaces(s.Namespaces)}
 	as.addDaemons(s.Daemons)
 	return as
 }
@@ -85,7 +86,7 @@ func NewAdmissions(s cluster.Snapshot) *Admissions {
 // ForSnapshot is the table with the same answers for a snapshot that may have other namespaces.
 func (as *Admissions) ForSnapshot(s cluster.Snapshot) *Admissions {
 	out := *as
-	out.Namespaces = s.Namespaces
+	out.Namespaces = topology.IndexNamespaces(s.Namespaces)
 	return &out
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
@@ -17,6 +18,7 @@ type Counts struct {
 	admissions *podclass.Admissions
 	catalog    *capacity.Catalog
 	nodes      *capacity.ExistingNodes
+	spaces     topology.Namespaces
 
 	Counters   []Counter
 	counterIDs map[string]int
@@ -53,6 +55,7 @@ type Counter struct {
 func NewCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *podclass.Admissions,
 	identities *podclass.IdentityCache) *Counts {
 	return &Counts{s: nodes.S, Classes: classes, admissions: as, catalog: nodes.Catalog, nodes: nodes,
+		spaces:     as.Namespaces,
 		identities: identities, counterIDs: map[string]int{}, eligible: map[capacity.FilteredKey][]bool{},
 		inhabited: map[string][]bool{}, Domains: map[string][]string{}, DomainIDs: map[string]map[string]int{}}
 }
@@ -147,12 +150,12 @@ func (top *Counts) countRunningPods() {
 	for _, h := range top.nodes.Hosts {
 		h.Count, h.Anti = make([]int, len(top.Counters)), make([]int, len(top.Counters))
 	}
-	known := map[string][]int{}
+	m := newMatcher(top)
 	for _, x := range running {
-		top.countPod(x.on, top.matched(x.pod, known), x.anti)
+		top.countPod(x.on, m.countersOf(x.pod), x.anti)
 	}
 	for _, k := range top.Classes.List {
-		k.Matched = slices.DeleteFunc(slices.Clone(top.matched(&k.Pod, known)),
+		k.Matched = slices.DeleteFunc(slices.Clone(m.countersOf(&k.Pod)),
 			func(c int) bool { return !top.mayCount(k, c) })
 	}
 	for _, k := range top.Classes.List {
@@ -188,7 +191,7 @@ func (top *Counts) runningPods() []runningPod {
 			if !is.keeps {
 				continue
 			}
-			i := top.counterIndex(podclass.CanonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.s.Namespaces), nil)
+			i := top.counterIndex(podclass.CanonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.spaces), nil)
 			top.Counters[i].strict = true
 			x.anti = append(x.anti, i)
 		}
@@ -197,19 +200,49 @@ func (top *Counts) runningPods() []runningPod {
 	return all
 }
 
-// matched lists the counters that count the pod; known is what was asked before.
-func (top *Counts) matched(p *cluster.Pod, known map[string][]int) []int {
-	id := top.identities.IdentityOf(&top.Classes.Signature, p)
-	list, ok := known[id]
-	if !ok {
-		for i, c := range top.Counters {
-			if c.group.Selects(p.Namespace, p.Labels) {
-				list = append(list, i)
-			}
+// matcher finds the counters that count a pod. Those about one namespace are no work for pods of another.
+type matcher struct {
+	top    *Counts
+	known  map[string][]int // by identity, what was asked before
+	own    map[string][]int // counters about one namespace, by its name
+	others []int
+	may    map[string][]int // by namespace, once asked: those that may count its pods
+}
+
+func newMatcher(top *Counts) matcher {
+	m := matcher{top, map[string][]int{}, map[string][]int{}, nil, map[string][]int{}}
+	for i, c := range top.Counters {
+		if name, one := c.group.OfOneNamespace(); one {
+			m.own[name] = append(m.own[name], i)
+		} else {
+			m.others = append(m.others, i)
 		}
-		known[id] = list
+	}
+	return m
+}
+
+// countersOf lists the counters that count the pod.
+func (m matcher) countersOf(p *cluster.Pod) []int {
+	id := m.top.identities.IdentityOf(&m.top.Classes.Signature, p)
+	list, ok := m.known[id]
+	if !ok {
+		list = lists.Where(m.about(p.Namespace),
+			func(i int) bool { return m.top.Counters[i].group.Selector.Matches(p.Labels) })
+		m.known[id] = list
 	}
 	return list
+}
+
+// about are the counters that may count pods of the namespace, sorted.
+func (m matcher) about(namespace string) []int {
+	out, ok := m.may[namespace]
+	if !ok {
+		covers := func(i int) bool { return m.top.Counters[i].group.Covers(namespace) }
+		out = slices.Concat(m.own[namespace], lists.Where(m.others, covers))
+		slices.Sort(out)
+		m.may[namespace] = out
+	}
+	return out
 }
 
 // mayCount reports whether some node that passes the counter's filter may have pods of the class.

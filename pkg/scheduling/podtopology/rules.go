@@ -118,7 +118,7 @@ func havingLabels(alternatives []requirements.Set, keys []string, but string) []
 
 func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,
 	required bool) podclass.TopologyRule {
-	g := topology.OfTerm(t, k.Pod.Namespace, top.s.Namespaces)
+	g := topology.OfTerm(t, k.Pod.Namespace, top.spaces)
 	key := podclass.CanonicalKey(t.Key)
 	counter := top.counterIndex(key, g, nil)
 	top.Counters[counter].Avoided = top.Counters[counter].Avoided || how == podclass.Avoid && required &&
@@ -135,7 +135,7 @@ func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podcl
 func (top *Counts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
 	var all topology.Group
 	for i, t := range terms {
-		if g := topology.OfTerm(t, k.Pod.Namespace, top.s.Namespaces); i == 0 {
+		if g := topology.OfTerm(t, k.Pod.Namespace, top.spaces); i == 0 {
 			all = g
 		} else {
 			all = all.And(g)

@@ -81,11 +81,13 @@ func (top *Counts) judgeAwayTerms() {
 				top.Away[id] = awayVerdict{Skipped: true, terms: int(all[id.Namespace]), read: int(share[id.Namespace])}
 				continue
 			}
-			g := topology.OfTerm(terms[id], id.Namespace, top.s.Namespaces)
-			top.Away[id] = awayVerdict{keeps: slices.ContainsFunc(g.Namespaces, func(ns string) bool {
-				return slices.ContainsFunc(waiting[ns],
-					func(k *podclass.Class) bool { return g.Selector.Matches(k.Pod.Labels) })
-			})}
+			g := topology.OfTerm(terms[id], id.Namespace, top.spaces)
+			keeps := func(k *podclass.Class) bool { return g.Selects(k.Pod.Namespace, k.Pod.Labels) }
+			about := top.Classes.List
+			if name, one := g.OfOneNamespace(); one {
+				about = waiting[name]
+			}
+			top.Away[id] = awayVerdict{keeps: slices.ContainsFunc(about, keeps)}
 		}
 	}
 }
