@@ -45,8 +45,7 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 		}
 		if i := slices.IndexFunc(mine, func(b *Budget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 &&
 			!mine[i].spares(p) {
-			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s/%s does not let pod %s go now", p.Namespace,
-				mine[i].Name, p.Key())
+			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s does not let pod %s go now", mine[i], p.Key())
 		}
 	}
 	return "", ""

@@ -173,6 +173,17 @@ type Budget struct {
 	// FullyBlocking says that it allows nothing however healthy its pods are: maxUnavailable is 0 or 0%, minAvailable
 	// is 100%, or its controller wants as many healthy pods as it expects.
 	FullyBlocking bool `json:"fullyBlocking,omitempty"`
+
+	// SelectsAll says that its selector is too large to be read, and stands for that of all pods.
+	SelectsAll bool `json:"selectsAll,omitempty"`
+}
+
+// String names the budget, and says what is special about its selector.
+func (b Budget) String() string {
+	if b.SelectsAll {
+		return b.Namespace + "/" + b.Name + " (its selector is too large: it counts for all pods of the namespace)"
+	}
+	return b.Namespace + "/" + b.Name
 }
 
 // Pool is a NodePool as read.

@@ -118,7 +118,7 @@ type DaemonTemplate struct {
 
 // NewDaemonTemplate translates a DaemonSet.
 func NewDaemonTemplate(d *appsv1.DaemonSet) DaemonTemplate {
-	return DaemonTemplate{DaemonPod(d), d.Annotations[annotationGeneration]}
+	return DaemonTemplate{DaemonPod(d), shortAnnotation(d.Annotations, annotationGeneration)}
 }
 
 // withNewestPod is the template's pod with what admission made of the newest pod of the DaemonSet.

@@ -18,6 +18,8 @@ const (
 	mostNodeLabels = 1_000
 	// mostConditions is several times what monitoring agents report.
 	mostConditions = 100
+	// mostNodeTaints bounds taints: a pod that is to go there tolerates these first.
+	mostNodeTaints = 100
 	// mostNodeResources bounds the extended resources of a node.
 	mostNodeResources = 100
 	// mostNodeText bounds the bytes of labels.

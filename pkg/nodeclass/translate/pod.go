@@ -26,7 +26,9 @@ func holdsOf(in []corev1.Toleration) []string {
 	return out
 }
 
-const defaultGraceSec = 30
+// defaultGraceSec is the grace period of a pod that names none. mostGraceSec is ten years: the API server takes more
+// seconds than a time can be told in.
+const defaultGraceSec, mostGraceSec = 30, 10 * 365 * 24 * 60 * 60
 
 // Pod translates a pod. Its volumes are not looked at: see Storage. Of a pod that asks for too much little is kept, and
 // the reason why it is refused.
@@ -52,7 +54,7 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		NodeName:     p.Spec.NodeName,
 		Nominated:    p.Status.NominatedNodeName,
 		GraceSec:     defaultGraceSec,
-		DoNotDisrupt: shortAnnotation(p, karpv1.AnnotationDoNotDisrupt),
+		DoNotDisrupt: shortAnnotation(p.Annotations, karpv1.AnnotationDoNotDisrupt),
 		NodeSelector: stableKeys(p.Spec.NodeSelector),
 		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
 		Holds:        holdsOf(p.Spec.Tolerations),
@@ -72,7 +74,7 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		out.Deleting = p.DeletionTimestamp.UTC()
 	}
 	if p.Spec.TerminationGracePeriodSeconds != nil {
-		out.GraceSec = *p.Spec.TerminationGracePeriodSeconds
+		out.GraceSec = min(max(*p.Spec.TerminationGracePeriodSeconds, 0), mostGraceSec)
 	}
 	out.Trouble = troubleOf(p)
 	for _, c := range p.Status.Conditions {

@@ -213,6 +213,7 @@ func boundPod(p *corev1.Pod) (kept *corev1.Pod, why []string) {
 	out.Spec.Affinity, out.Spec.Tolerations = nil, firstTolerations(p.Spec.Tolerations)
 	out.Spec.InitContainers = withoutExtras(p.Spec.InitContainers)
 	out.Spec.Containers = withoutExtras(p.Spec.Containers)
+	out.Spec.Overhead = plainRequests(p.Spec.Overhead)
 	if repels(p) {
 		out.Spec.Affinity = repelAll()
 	}
@@ -246,6 +247,18 @@ func firstLabels(all map[string]string) map[string]string {
 	return out
 }
 
+// boundLabels are the labels, or of too many the first ones.
+func boundLabels(all map[string]string) map[string]string {
+	text := 0
+	for k, v := range all {
+		text += len(k) + len(v)
+	}
+	if len(all) <= mostLabels && text <= mostText {
+		return all
+	}
+	return firstLabels(all)
+}
+
 func firstTolerations(all []corev1.Toleration) []corev1.Toleration {
 	return all[:min(len(all), mostAlternatives)]
 }
@@ -255,21 +268,26 @@ func withoutExtras(all []corev1.Container) []corev1.Container {
 	out := slices.Clone(all)
 	for i := range out {
 		out[i].Ports = nil
-		requests := corev1.ResourceList{}
-		for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,
-			corev1.ResourceEphemeralStorage} {
-			if q, ok := out[i].Resources.Requests[name]; ok {
-				requests[name] = q
-			}
+		out[i].Resources = corev1.ResourceRequirements{Requests: plainRequests(out[i].Resources.Requests)}
+	}
+	return out
+}
+
+// plainRequests are those of CPU, memory and storage.
+func plainRequests(all corev1.ResourceList) corev1.ResourceList {
+	out := corev1.ResourceList{}
+	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,
+		corev1.ResourceEphemeralStorage} {
+		if q, ok := all[name]; ok {
+			out[name] = q
 		}
-		out[i].Resources = corev1.ResourceRequirements{Requests: requests}
 	}
 	return out
 }
 
 // shortAnnotation is the value of an annotation that decides something; a longer one means nothing.
-func shortAnnotation(p *corev1.Pod, key string) string {
-	if v := p.Annotations[key]; len(v) <= mostWord {
+func shortAnnotation(all map[string]string, key string) string {
+	if v := all[key]; len(v) <= mostWord {
 		return v
 	}
 	return ""

@@ -3,6 +3,7 @@ package translate
 import (
 	"encoding/json"
 	"fmt"
+	"math"
 	"os"
 	"path/filepath"
 	"strings"
@@ -10,6 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -194,5 +196,28 @@ func TestWhatOneNodeMaySay(t *testing.T) {
 	}
 	if len(got.Conditions) != 100 || !got.Ready {
 		t.Errorf("%d conditions, ready %t", len(got.Conditions), got.Ready)
+	}
+}
+
+// A grace period is one that ends: the API server takes more seconds than a time can be told in.
+func TestTheLongestGracePeriod(t *testing.T) {
+	for given, want := range map[int64]int64{math.MaxInt64: 315_360_000, 9_300_000_000: 315_360_000, -5: 0, 3600: 3600} {
+		if got := Pod(&corev1.Pod{Spec: corev1.PodSpec{TerminationGracePeriodSeconds: &given}}).GraceSec; got != want {
+			t.Errorf("of %d s: %d", given, got)
+		}
+	}
+}
+
+// A PodDisruptionBudget that selects by a thousand keys counts for all pods of its namespace, which its owner is told.
+func TestABudgetThatSelectsByTooMuch(t *testing.T) {
+	b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: "evil", Name: "b"}}
+	b.Spec.Selector = &metav1.LabelSelector{}
+	for i := range 1000 {
+		b.Spec.Selector.MatchExpressions = append(b.Spec.Selector.MatchExpressions,
+			metav1.LabelSelectorRequirement{Key: fmt.Sprintf("k%d", i), Operator: metav1.LabelSelectorOpDoesNotExist})
+	}
+	got := Budget(b)
+	if len(got.Selector.Requirements) != 0 || got.String() != "evil/b (its selector is too large: it counts for all pods of the namespace)" {
+		t.Errorf("%d requirements, %s", len(got.Selector.Requirements), got)
 	}
 }

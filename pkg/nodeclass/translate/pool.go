@@ -125,11 +125,19 @@ func poolProblem(p *karpv1.NodePool, classes []instancetypes.Class) string {
 	return ""
 }
 
-// Budget translates a PodDisruptionBudget.
+// mostBudgetValues and mostBudgetText bound the keys and values of a budget's selector, and their bytes: it is compared
+// with the pods of its namespace, again for each drain. Real ones have a few keys.
+const mostBudgetValues, mostBudgetText = 64, 4 << 10
+
+// Budget translates a PodDisruptionBudget. One that selects by too much counts for all pods of its namespace.
 func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget {
 	out := cluster.Budget{
 		Namespace: b.Namespace, Name: b.Name, Selector: selectorFrom(b.Spec.Selector),
 		DisruptionsAllowed: b.Status.DisruptionsAllowed,
+	}
+	size := &podSize{}
+	if size.addSelector(b.Spec.Selector); size.values > mostBudgetValues || size.text > mostBudgetText {
+		out.Selector, out.SelectsAll = &cluster.Selector{}, true
 	}
 	if m := b.Spec.MaxUnavailable; m != nil {
 		out.FullyBlocking = m.Type == intstr.Int && m.IntVal == 0 || m.Type == intstr.String && m.StrVal == "0%"

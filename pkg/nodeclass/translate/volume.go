@@ -307,6 +307,15 @@ func (s Storage) AddDrivers(n *cluster.Node, registered []string) {
 	}
 }
 
+// mostAccessModes is how many there are. One that a claim has alone is among them.
+const mostAccessModes = 4
+
+// firstBytes is the name, or of one that nothing can have the first bytes, which nothing has as its name either.
+func firstBytes(name string) string { return strings.Clone(name[:min(len(name), mostName)]) }
+
+// mostName is a byte more than any name has.
+const mostName = 254
+
 // claimAnnotations are those of a claim that Storage looks at.
 func claimAnnotations() []string {
 	return []string{bindCompleted, corev1.BetaStorageClassAnnotation, selectedNode}
@@ -325,11 +334,15 @@ func SlimClaim(in *corev1.PersistentVolumeClaim) corev1.PersistentVolumeClaim {
 			if out.Annotations == nil {
 				out.Annotations = map[string]string{}
 			}
-			out.Annotations[key] = v
+			out.Annotations[key] = firstBytes(v)
 		}
 	}
-	out.Spec.VolumeName, out.Spec.StorageClassName = in.Spec.VolumeName, in.Spec.StorageClassName
-	out.Spec.AccessModes = in.Spec.AccessModes
+	out.Spec.VolumeName = firstBytes(in.Spec.VolumeName)
+	if class := in.Spec.StorageClassName; class != nil {
+		name := firstBytes(*class)
+		out.Spec.StorageClassName = &name
+	}
+	out.Spec.AccessModes = slices.Clone(in.Spec.AccessModes[:min(len(in.Spec.AccessModes), mostAccessModes)])
 	out.Status.Phase = in.Status.Phase
 	return out
 }

@@ -27,7 +27,8 @@ type Buffers struct{ *connection }
 func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 	stored, _, err := listAll(ctx, c.connection, listQuery{place: capacityBuffers()},
 		func(l *v1beta1.CapacityBufferList) []v1beta1.CapacityBuffer {
-			return slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
+			mine := slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
+			return translatePage(mine, translate.SlimBuffer)
 		})
 	if err != nil {
 		if isNotFound(err) {

@@ -182,7 +182,7 @@ func (c Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, st
 				if n.Name == Namespace {
 					stack = n.Annotations
 				}
-				return cluster.Namespace{Name: n.Name, Labels: n.Labels}
+				return translate.Namespace(n)
 			})
 		})
 	slices.SortFunc(out, func(a, b cluster.Namespace) int { return strings.Compare(a.Name, b.Name) })
