@@ -3,6 +3,7 @@ package controllers
 import (
 	"context"
 	"errors"
+	"maps"
 	"slices"
 	"sync"
 	"time"
@@ -79,6 +80,13 @@ func (b *ObjectBackoff) NoteOutcome(ctx context.Context, subject string, err err
 		}
 		b.rest.AddFailure(subject, err, now)
 	}
+}
+
+// KeepOnly forgets all other objects: they are gone.
+func (b *ObjectBackoff) KeepOnly(subjects []string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	maps.DeleteFunc(b.rest, func(subject string, _ failedStep) bool { return !slices.Contains(subjects, subject) })
 }
 
 // JoinErrors is that of the StepBackoff.

@@ -6,7 +6,6 @@ package rollouts
 
 import (
 	"context"
-	"errors"
 	"reflect"
 	"slices"
 	"sync/atomic"
@@ -66,6 +65,7 @@ type Controller struct {
 // Told is what was logged already, and what EC2 said of images; it outlives an invocation.
 type Told struct {
 	forbidden atomic.Bool
+	failed    controllers.ObjectBackoff // steps of NodeRollouts
 	images    imageMemory
 }
 
@@ -97,16 +97,23 @@ func (c *Controller) ReadRevision(ctx context.Context, class, revision string) (
 
 // AdvanceRollouts takes the steps. A step that is not stored is not taken, because who dies after a launch must find
 // what allowed it. A rollout whose status cannot be stored allows no further node in this pass: it may be that its
-// revision failed that could not be stored. The others go on.
+// revision failed that could not be stored. It is tried again later and later, and the others go on.
 func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if len(s.Rollouts) == 0 {
 		return s, nil
 	}
+	if c.Told == nil {
+		c.Told = &Told{}
+	}
 	s.Rollouts = slices.Clone(s.Rollouts)
+	c.Told.failed.KeepOnly(lists.Of(s.Rollouts, func(r cluster.Rollout) string { return r.Name }))
 	version := c.readVersion(ctx)
-	var errs []error
 	for i := range s.Rollouts {
 		r := &s.Rollouts[i]
+		if c.Told.failed.IsBackingOff(r.Name, c.Now()) {
+			r.Status.Allowed = 0
+			continue
+		}
 		r.Workloads = rollout.CountPods(s, *r)
 		c.readAlarms(ctx, r)
 		c.readGoneImages(ctx, s, r)
@@ -123,9 +130,9 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 		if err != nil {
 			r.Status.Allowed = 0
 		}
-		errs = append(errs, controllers.IgnoreConflict(c.Log, err))
+		c.Told.failed.NoteOutcome(ctx, r.Name, controllers.IgnoreConflict(c.Log, err), c.Now())
 	}
-	return rollout.Gate(s), errors.Join(errs...)
+	return rollout.Gate(s), c.Told.failed.JoinErrors()
 }
 
 // readVersion is the cluster's version; empty where it cannot be read, which stops nothing.

@@ -31,6 +31,8 @@ type store struct {
 	failAt  int
 	after   bool
 	events  []string
+	denied  bool   // nobody may write a status
+	writes  int    // of the status that were tried
 	missing string // a revision that a status named and nobody kept
 }
 
@@ -83,6 +85,9 @@ func (s *store) ForgetRevision(_ context.Context, revision string) error {
 }
 
 func (s *store) WriteRolloutStatus(_ context.Context, _ string, st cluster.RolloutStatus) error {
+	if s.writes++; s.denied {
+		return errBroken
+	}
 	return s.call(func() {
 		for _, name := range []string{st.Revision, st.LastGood} {
 			if name != "" && s.kept[name] == nil {
@@ -298,5 +303,39 @@ func TestAlarmsAreRead(t *testing.T) {
 	}
 	if s.r.Alarms[0].State != "" {
 		t.Error("what was listed is changed")
+	}
+}
+
+// A status that cannot be written is tried again later and later, in whatever invocation, and soon again once it could.
+func TestAStatusThatNobodyMayWrite(t *testing.T) {
+	s := &store{class: image("ami-1"), kept: map[string]*awsv1.EC2NodeClass{},
+		r: cluster.Rollout{Name: "r", Pools: []string{"p"}, Steps: []cluster.RolloutStep{{Nodes: 2}}, ReadyWithin: time.Minute, MinPods: 5}}
+	now, told := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC), &rollouts.Told{}
+	run := func() error {
+		c := &rollouts.Controller{Deps: controllers.Deps{Record: s, Log: slog.New(slog.DiscardHandler), Now: func() time.Time { return now }}, Store: s,
+			Classes: s, Told: told}
+		snapshot := cluster.Snapshot{Now: now, Pools: []cluster.Pool{{Name: "p", Class: "default", Ready: true}},
+			Classes: []instancetypes.Class{nodeclass.DescribeClass(s.class)}}
+		ctx := controllers.BeginPass(t.Context(), func(context.Context) (bool, error) { return true, nil })
+		snapshot, err := c.AddRollouts(ctx, snapshot)
+		if err != nil {
+			return err
+		}
+		_, err = c.AdvanceRollouts(ctx, snapshot)
+		return err
+	}
+	s.denied = true
+	for range 10 * 12 {
+		if err := run(); !errors.Is(err, errBroken) {
+			t.Fatalf("the error is told in each pass: %v", err)
+		}
+		now = now.Add(5 * time.Second)
+	}
+	if s.writes != 15 {
+		t.Errorf("%d writes in ten minutes, want 15", s.writes)
+	}
+	s.denied, now = false, now.Add(time.Minute)
+	if err := run(); err != nil || s.r.Status.LastGood == "" {
+		t.Errorf("%v, status %+v", err, s.r.Status)
 	}
 }
