@@ -55,7 +55,7 @@ func demandMilliseconds(ctx context.Context, p *Controller) int {
 func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
 	bool) {
 	s.Aside = p.Aside.list
-	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, countUnbound(s.Pods))
+	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, s.Pods)
 	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
 	if all := s.Rules.DemandMilliseconds; all > 0 {
 		s.Rules.NamespaceMilliseconds = max(leastDemand, all/namespacePart)

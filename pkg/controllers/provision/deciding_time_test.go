@@ -68,7 +68,7 @@ func TestADecisionThatTakesTooLongIsAboutLessTheNextTime(t *testing.T) {
 				others = append(others, e)
 			}
 		}
-		if len(told) != 50 || len(told) > 0 && told[0] != "FailedScheduling: the pods of namespace evil that wait are about 243 ms of planning, more than its share of one pass: those that ask for most are left out" {
+		if len(told) != 50 || len(told) > 0 && told[0] != "FailedScheduling: the pods of namespace evil that wait are about 360 ms of planning, more than its share of one pass: those that ask for most are left out" {
 			t.Errorf("%d pods are told, the first %q", len(told), told)
 		}
 		if len(others) < 4 {

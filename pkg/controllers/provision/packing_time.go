@@ -15,11 +15,16 @@ const (
 	// packingWait is how long pods wait for it at most, and packingWaitPerPod how much longer for each pod that waits:
 	// the more nodes a plan buys, the more it saves. With a part of a core, work takes longer than its time of a core.
 	packingWait, packingWaitPerPod = 1200 * time.Millisecond, 5 * time.Millisecond
+	// crowdedPart is the part of it beside a namespace that has most of the pods. A search takes up to six times the
+	// work that it counts where no two pods are alike: with all of it 1,000 hostile pods took 2.6 to 4.7 CPU seconds,
+	// with a quarter up to 1.0, of 0.6 that are two seconds of a function of 512 MiB.
+	crowdedPart = 16
 )
 
 // packingMilliseconds is how much of a core's time there is to make a plan for the waiting pods cheaper, a power of
 // two, so that passes with about as much time make the same plan; 0 where no limit is known.
-func (p *Controller) packingMilliseconds(ctx context.Context, waiting int) int {
+func (p *Controller) packingMilliseconds(ctx context.Context, pods []cluster.Pod) int {
+	waiting, crowded := countUnbound(pods)
 	end, limited := ctx.Deadline()
 	if !limited || p.VCPUs == 0 {
 		return 0
@@ -29,12 +34,15 @@ func (p *Controller) packingMilliseconds(ctx context.Context, waiting int) int {
 	for float64(out*2) <= most {
 		out *= 2
 	}
+	if crowded {
+		return max(1, out/crowdedPart)
+	}
 	return out
 }
 
 // countUnbound counts the pods that wait. Those of a namespace that has more than all others together, and a few, count
-// so far: the others do not wait for the search of a thousand.
-func countUnbound(pods []cluster.Pod) (n int) {
+// so far: the others do not wait for the search of a thousand, and are crowded.
+func countUnbound(pods []cluster.Pod) (n int, crowded bool) {
 	// Chosen, not measured: it is half a second of waiting, and half or double of it a quarter or a whole.
 	const few = 100
 	by, provisionable, most := map[string]int{}, 0, 0
@@ -48,10 +56,10 @@ func countUnbound(pods []cluster.Pod) (n int) {
 			most = max(most, by[pods[i].Namespace])
 		}
 	}
-	if others := provisionable - most; others > 0 {
-		n -= max(0, most-others-few)
+	if others := provisionable - most; others > 0 && most > others+few {
+		return n - (most - others - few), true
 	}
-	return n
+	return n, false
 }
 
 // countDecision has a decision counted for Prometheus, on the lease under which it was made.

@@ -32,7 +32,8 @@ func TestPackingTakesAPartOfACore(t *testing.T) {
 				ctx = limited
 			}
 			p := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: c.vcpus}
-			if got := p.packingMilliseconds(ctx, c.pods); got != c.want {
+			pods := slices.Repeat([]cluster.Pod{{Namespace: "shop", Unscheduled: true, Phase: "Pending"}}, c.pods)
+			if got := p.packingMilliseconds(ctx, pods); got != c.want {
 				t.Errorf("%v vCPU, %v left, %d pods: %d ms of a core, want %d", c.vcpus, c.left, c.pods, got, c.want)
 			}
 		})
@@ -47,17 +48,18 @@ func TestPodsOfOneNamespaceHaveOthersNotWait(t *testing.T) {
 	daemon := pods("kube-system", 1, "")
 	daemon[0].Owner = cluster.OwnerDaemonSet
 	for _, c := range []struct {
-		pods []cluster.Pod
-		want int
+		pods    []cluster.Pod
+		want    int
+		crowded bool
 	}{
-		{pods("jobs", 1000, ""), 1000},
-		{slices.Concat(pods("jobs", 1000, ""), daemon), 1001}, // which no search is for
-		{slices.Concat(pods("jobs", 1000, ""), pods("shop", 50, "node")), 1000},
-		{slices.Concat(pods("evil", 1000, ""), pods("shop", 30, ""), pods("blog", 20, "")), 200},
-		{slices.Concat(pods("jobs", 150, ""), pods("shop", 50, "")), 200},
+		{pods("jobs", 1000, ""), 1000, false},
+		{slices.Concat(pods("jobs", 1000, ""), daemon), 1001, false}, // which no search is for
+		{slices.Concat(pods("jobs", 1000, ""), pods("shop", 50, "node")), 1000, false},
+		{slices.Concat(pods("evil", 1000, ""), pods("shop", 30, ""), pods("blog", 20, "")), 200, true},
+		{slices.Concat(pods("jobs", 150, ""), pods("shop", 50, "")), 200, false},
 	} {
-		if got := countUnbound(c.pods); got != c.want {
-			t.Errorf("%d, want %d", got, c.want)
+		if got, crowded := countUnbound(c.pods); got != c.want || crowded != c.crowded {
+			t.Errorf("%d, crowded %v, want %d, %v", got, crowded, c.want, c.crowded)
 		}
 	}
 }

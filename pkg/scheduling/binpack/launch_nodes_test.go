@@ -16,7 +16,7 @@ func TestMostRequirementsOfANodeClaim(t *testing.T) {
 	for n, want := range map[int]bool{10: true, 150: false} {
 		s := manypods.Services(t, 0)
 		s.Rules.PackingIterations = cluster.NoIterations
-		s.Pods = slices.Concat(manypods.Services(t, 3).Pods, hostilePods("sizes", 1))
+		s.Pods = slices.Concat(manypods.Services(t, 3).Pods, manypods.Hostile("sizes", 1))
 		var term []requirements.Requirement
 		for i := range n {
 			r, err := requirements.NewRequirement(fmt.Sprintf("example.com/k%d", i), requirements.NotIn, "x")

@@ -1,6 +1,7 @@
 package podclass
 
 import (
+	"hash/fnv"
 	"maps"
 	"reflect"
 	"slices"
@@ -27,20 +28,7 @@ func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 	s.podIdentity(p)
 	s.writeNumber(int64(p.Priority))
 	s.writeNeed(p.Need)
-	s.writeMap(p.NodeSelector)
-	s.writeNumber(int64(len(p.NodeAffinity)))
-	for _, t := range p.NodeAffinity {
-		s.writeRequirements(t)
-	}
-	s.writeNumber(int64(len(p.NodePrefers)))
-	for _, t := range p.NodePrefers {
-		s.writeNumber(int64(t.Weight))
-		s.writeRequirements(t.Requirements)
-	}
-	s.writeNumber(int64(len(p.Tolerations)))
-	for _, t := range p.Tolerations {
-		s.writeStrings(t.Key, t.Operator, t.Value, t.Effect)
-	}
+	s.writeNodesAsked(p)
 	s.writeNumber(int64(len(p.Spread)))
 	for _, c := range p.Spread {
 		s.writeStrings(c.Key)
@@ -74,6 +62,32 @@ func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 	}
 	s.writeBools(s.moving[p.NodeName])
 	return s.buf
+}
+
+// sumNodesAsked is a checksum of what the pod asks of labels and taints of nodes.
+func (s *signatureWriter) sumNodesAsked(p *cluster.Pod) uint64 {
+	s.buf = s.buf[:0]
+	s.writeNodesAsked(p)
+	h := fnv.New64a()
+	_, _ = h.Write(s.buf)
+	return h.Sum64()
+}
+
+func (s *signatureWriter) writeNodesAsked(p *cluster.Pod) {
+	s.writeMap(p.NodeSelector)
+	s.writeNumber(int64(len(p.NodeAffinity)))
+	for _, t := range p.NodeAffinity {
+		s.writeRequirements(t)
+	}
+	s.writeNumber(int64(len(p.NodePrefers)))
+	for _, t := range p.NodePrefers {
+		s.writeNumber(int64(t.Weight))
+		s.writeRequirements(t.Requirements)
+	}
+	s.writeNumber(int64(len(p.Tolerations)))
+	for _, t := range p.Tolerations {
+		s.writeStrings(t.Key, t.Operator, t.Value, t.Effect)
+	}
 }
 
 // podIdentity begins a text with what selectors see of the pod.

@@ -43,6 +43,7 @@ type localSearch struct {
 	visit   int // of groups of nodes
 	fresh   int // new nodes among those that may be taken apart
 	work    int
+	looked  int // work beside that: what offers suit a batch is found once
 	made    int
 	use     capacity.SpotUsage // of the plan as it is
 	ceiling int64              // of one pool of spot capacity, in millicores
@@ -85,8 +86,12 @@ type weightTier struct {
 	fits    [][]int16 // by batch and offer: how many of its pods a node holds, once asked
 }
 
-// searchLimit is how many steps a search takes at most, of which some are done, and how much work.
-type searchLimit struct{ steps, done, work int }
+// searchLimit is how many steps a search takes at most, of which some are done, and how much work that is worth it.
+// What all searches of a plan may still do, worth it or not, is left; nil for any.
+type searchLimit struct {
+	steps, done, work int
+	left              *int
+}
 
 // improveByLocalSearch searches for a cheaper plan within the limit, by these prices.
 func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLimit) {
@@ -140,6 +145,9 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		if most.work > 0 && s.work > most.work {
 			break
 		}
+		if most.left != nil && *most.left < s.work+s.looked {
+			break
+		}
 		gain := s.tryRecreate(s.pickNodes())
 		total -= gain
 		if progress.countStep(gain, total, s.work, most.work > 0) {
@@ -148,6 +156,9 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		if progress.since > patient || most.work > 0 && s.work-progress.paid > mostWithoutGain {
 			break
 		}
+	}
+	if most.left != nil {
+		*most.left -= s.work + s.looked
 	}
 	return total < first
 }

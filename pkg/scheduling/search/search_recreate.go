@@ -281,6 +281,7 @@ func (s *localSearch) suitableOffers(t *weightTier, l *packing.PodBatch) []int32
 	need := l.View.Class.Need
 	var good, cheap bestScores
 	t.fits[l.ID] = make([]int16, len(t.offers))
+	s.looked += workPerFit * len(t.offers)
 	for i, o := range t.offers {
 		if o.FirstAlternative(l.Admit) < 0 {
 			continue

@@ -158,12 +158,12 @@ func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *pa
 	first := a
 	a, other := packByLinearProgram(w, a, st, b)
 	if a == first {
-		improveByLocalSearch(a, st.pricing, searchLimit{steps: quick})
+		improveByLocalSearch(a, st.pricing, searchLimit{steps: quick, left: b.all})
 	}
 	if w.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
 		return a
 	}
-	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left}
+	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all}
 	if other != nil && a.Used.Opened <= veryFewNodes { // with few nodes it is mere chance which of them ends cheaper
 		deep.work /= 2
 		improveByLocalSearch(other, st.pricing, deep)
@@ -187,7 +187,7 @@ func packByLinearProgram(w *packing.Problem, best *packing.Solution, st pricedSt
 	next := diversifySpot(w, w.Pack(st.Strategy), st)
 	if b.allowsSearch() {
 		steps := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
-		improveByLocalSearch(next, st.pricing, searchLimit{steps: steps})
+		improveByLocalSearch(next, st.pricing, searchLimit{steps: steps, left: b.all})
 	}
 	if next.Waiting() != best.Waiting() {
 		return best, nil

@@ -38,8 +38,9 @@ const (
 // workBudget is how much work may still go into a plan.
 type workBudget struct {
 	left  int
-	fleet int // beside it into choosing all nodes together
-	most  int // that may go into a plan whatever it is worth
+	fleet int  // beside it into choosing all nodes together
+	most  int  // that may go into a plan whatever it is worth
+	all   *int // that searches may do until none begins another step; nil where the time is not known
 }
 
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
@@ -60,7 +61,12 @@ func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
 	if w.S.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
 	}
-	return &workBudget{left: left, fleet: fleet, most: most}
+	b := &workBudget{left: left, fleet: fleet, most: most}
+	if w.S.Rules.PackingMilliseconds > 0 {
+		all := most
+		b.all = &all
+	}
+	return b
 }
 
 // effort is how many times the usual work may go into a plan.

@@ -3,8 +3,11 @@ package sim
 import (
 	"fmt"
 	"maps"
+	"math"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
+	policyv1 "k8s.io/api/policy/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -30,6 +33,22 @@ func hostileObjects() []hostility {
 		}},
 		{"a node with many labels and resources", addHostileNode},
 		{"running pods with many terms", addRunningPods},
+		{"pods of many sizes that prefer something", addChoosyPods},
+		{"pods with terms about many namespaces", addFarReachingPods},
+		{"a PodDisruptionBudget of many keys", func(_ *hostileDraw, s *cluster.Snapshot, name string) {
+			b := &policyv1.PodDisruptionBudget{ObjectMeta: metav1.ObjectMeta{Namespace: HostileNamespace, Name: name}}
+			b.Spec.Selector = &metav1.LabelSelector{MatchLabels: map[string]string{}}
+			for i := range 2000 {
+				b.Spec.Selector.MatchLabels[fmt.Sprintf("k%d", i)] = "x"
+			}
+			s.Budgets = append(s.Budgets, translate.Budget(b))
+		}},
+		{"pods whose grace period does not end", func(d *hostileDraw, s *cluster.Snapshot, name string) {
+			p, grace := d.pod(HostileNamespace, name), int64(math.MaxInt64)
+			p.Spec.TerminationGracePeriodSeconds = &grace
+			p.Spec.NodeName, p.Status.Phase, p.Status.Conditions = s.Nodes[0].Name, corev1.PodRunning, nil
+			d.addPods(s, p, 3)
+		}},
 		{"PodDisruptionBudgets", func(_ *hostileDraw, s *cluster.Snapshot, name string) {
 			for i := range 500 {
 				s.Budgets = append(s.Budgets, cluster.Budget{Namespace: HostileNamespace,
@@ -37,6 +56,47 @@ func hostileObjects() []hostility {
 			}
 		}},
 		{"NodeOverlays", addHostileOverlays},
+	}
+}
+
+// addChoosyPods adds pods of which no two are alike, each with a preference, a term or a soft spread of its own.
+func addChoosyPods(d *hostileDraw, s *cluster.Snapshot, name string) {
+	for i := range 60 {
+		p := d.pod(HostileNamespace, fmt.Sprintf("%s-%d", name, i))
+		cpu := resource.NewMilliQuantity(int64(1+i), resource.DecimalSI)
+		p.Spec.Containers[0].Resources.Requests["cpu"] = *cpu
+		own := termOf(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpNotIn, fmt.Sprint(i))
+		switch d.IntN(3) {
+		case 0:
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: own}}}}
+		case 1:
+			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
+				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
+					NodeSelectorTerms: []corev1.NodeSelectorTerm{own}}}}
+		case 2:
+			p.Spec.TopologySpreadConstraints = []corev1.TopologySpreadConstraint{{TopologyKey: corev1.LabelTopologyZone,
+				MaxSkew: 1, WhenUnsatisfiable: corev1.ScheduleAnyway,
+				LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}}}
+		}
+		d.addPods(s, p, 1)
+	}
+}
+
+// addFarReachingPods adds pods that want to be near pods of thousands of namespaces that
+// are not there.
+func addFarReachingPods(d *hostileDraw, s *cluster.Snapshot, name string) {
+	s.Namespaces = slices.Clone(s.Namespaces)
+	for i := range 2000 {
+		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: fmt.Sprintf("%s-%d", name, i)})
+	}
+	for i := range 10 {
+		p := d.pod(HostileNamespace, fmt.Sprintf("%s-%d", name, i))
+		term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelTopologyZone, NamespaceSelector: &metav1.LabelSelector{},
+			LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}}
+		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
+			RequiredDuringSchedulingIgnoredDuringExecution: slices.Repeat([]corev1.PodAffinityTerm{term}, 2+d.IntN(30))}}
+		d.addPods(s, p, 1)
 	}
 }
 

@@ -1,0 +1,67 @@
+package provision
+
+import (
+	"context"
+	"syscall"
+	"testing"
+	"time"
+
+	"joiner.sh/pkg/controllers"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/provisioning"
+	"joiner.sh/pkg/scheduling/packing"
+	"joiner.sh/pkg/testing/manypods"
+)
+
+// besideHostile is a cluster in which usual pods wait beside 1,000 of one tenant, with the rules of a pass of a function
+// of 512 MiB that has a minute.
+func besideHostile(t testing.TB, kind string) cluster.Snapshot {
+	s := manypods.Services(t, 100)
+	if kind != "" {
+		s.Pods = append(s.Pods, manypods.Hostile(kind, 1000)...)
+	}
+	for _, name := range manypods.Namespaces(2000) {
+		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: name, Labels: map[string]string{"kubernetes.io/metadata.name": name}})
+	}
+	p := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: 512. / 1769, Aside: &Aside{}}
+	ctx, end := context.WithTimeout(t.Context(), time.Minute)
+	defer end()
+	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, s.Pods)
+	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
+	s.Rules.NamespaceMilliseconds = s.Rules.DemandMilliseconds / namespacePart
+	return s
+}
+
+func processorTime() time.Duration {
+	var u syscall.Rusage
+	_ = syscall.Getrusage(syscall.RUSAGE_SELF, &u)
+	return time.Duration(u.Utime.Nano() + u.Stime.Nano())
+}
+
+// BenchmarkHostileTenant is how much longer others wait in a pass for 1,000 pods of one tenant, each as much work as a
+// pod of the kind may be, in seconds of a function of 512 MiB; counted-ms is what is planned with them.
+func BenchmarkHostileTenant(b *testing.B) {
+	decide := func(s cluster.Snapshot) time.Duration {
+		before := processorTime()
+		provisioning.Decide(s)
+		return processorTime() - before
+	}
+	alone := besideHostile(b, "")
+	decide(alone)
+	for _, kind := range manypods.HostileKinds() {
+		b.Run(kind, func(b *testing.B) {
+			s, more, counted := besideHostile(b, kind), time.Duration(0), int64(0)
+			w := packing.NewSharedDemand(s)
+			for i, work := range w.Classes.MeasureWork() {
+				if w.Classes.List[i].Pod.Namespace == manypods.HostileNamespace {
+					counted += work
+				}
+			}
+			for b.Loop() {
+				more += decide(s) - decide(alone)
+			}
+			b.ReportMetric(more.Seconds()/(512./1769)/float64(b.N), "s-of-512-MiB")
+			b.ReportMetric(float64(counted)/1000, "counted-ms")
+		})
+	}
+}
