@@ -169,10 +169,10 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 			topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains),
 				Self: g.Selects(p.Namespace, p.Labels)}})
 	}
-	sim.prepareAvoids(k)
+	prepareAvoids(sim, k)
 	for _, other := range sim.apart { // those that stand keep others away
-		if !other.resisting && sim.keepsAway(other, p) {
-			sim.prepareAvoids(other)
+		if !other.resisting && other.keepsAway(p, sim.spaces) {
+			prepareAvoids(sim, other)
 		}
 	}
 	var all topology.Group
@@ -189,7 +189,7 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 }
 
 // prepareAvoids finds the counters of the required anti-affinity of the class.
-func (sim *Simulator) prepareAvoids(k *podClass) {
+func prepareAvoids(sim *Simulator, k *podClass) {
 	if k.resisting {
 		return
 	}
@@ -206,10 +206,10 @@ func (sim *Simulator) prepareAvoids(k *podClass) {
 }
 
 // keepsAway reports whether required anti-affinity of the class is about the pod.
-func (sim *Simulator) keepsAway(k *podClass, p *cluster.Pod) bool {
+func (k *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) bool {
 	if k.away == nil {
 		for _, t := range k.pod.AntiAffinity {
-			k.away = append(k.away, topology.OfTerm(t, k.pod.Namespace, sim.spaces))
+			k.away = append(k.away, topology.OfTerm(t, k.pod.Namespace, spaces))
 		}
 	}
 	return slices.ContainsFunc(k.away, func(g topology.Group) bool { return g.Selects(p.Namespace, p.Labels) })
