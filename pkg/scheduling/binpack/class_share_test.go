@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -65,6 +66,30 @@ func TestOthersWaitForNoNamespace(t *testing.T) {
 	s.Pods = s.Pods[100:]
 	if n := aside(); n != 0 {
 		t.Errorf("%d pods are left out alone", n)
+	}
+}
+
+// Of thousands of namespaces none gets enough for a pod that is much work: they have turns, and each gets its own soon.
+func TestNamespacesHaveTurns(t *testing.T) {
+	s := manypods.Services(t, 0)
+	s.Pods = manypods.Hostile("host selectors", 3000)
+	for i, name := range manypods.Namespaces(len(s.Pods)) {
+		s.Pods[i].Namespace = name
+	}
+	s.Rules.DemandMilliseconds, s.Rules.NamespaceMilliseconds = 1000, 125
+	served := map[string]bool{}
+	for minute := range 8 {
+		s.Now = time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC)
+		w := packing.NewSharedDemand(s)
+		if n := len(w.Classes.List); n != 833 {
+			t.Errorf("minute %d: %d are planned for, want 833", minute, n)
+		}
+		for _, k := range w.Classes.List {
+			served[k.Pod.Namespace] = true
+		}
+	}
+	if len(served) != 3000 {
+		t.Errorf("%d of 3,000 namespaces had a turn", len(served))
 	}
 }
 

@@ -41,13 +41,17 @@ const (
 	workPerResource = 20
 )
 
+// turns is after how many turns each namespace was among the first.
+const turns = 8
+
 // SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
 type SetAside map[string]string
 
 // ShareWork sets classes aside where all of them are more work than a pass may take, or those of a namespace are more
 // than others are to wait for. Namespaces get the same, as far as they need it; within one, classes that are little
-// work come first and virtual pods last.
-func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
+// work come first and virtual pods last. Of thousands of namespaces the share of one may be less than any of its
+// classes is: what no share is enough for is given to them in turn, another one first in each.
+func (cs *Classes) ShareWork(rules cluster.Settings, turn uint64) SetAside {
 	budget := int64(rules.DemandBudget()) * 1000
 	work, sums := cs.MeasureWork(), map[string]int64{}
 	for i, k := range cs.List {
@@ -61,14 +65,26 @@ func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
 			wants[i] = min(wants[i], most)
 		}
 	}
-	left, out := map[string]int64{}, SetAside{}
+	left, most, spare := map[string]int64{}, map[string]int64{}, budget
 	for i, share := range fairshare.MaxMin(budget, wants) {
-		left[names[i]] = share
+		left[names[i]], most[names[i]] = share, wants[i]
 	}
+	served := map[string]bool{}
+	var rest []int
 	for _, i := range cs.lightestFirst(work) {
+		ns := cs.List[i].Pod.Namespace
+		if left[ns] -= work[i]; left[ns] < 0 {
+			rest = append(rest, i)
+			continue
+		}
+		served[ns], spare = true, spare-work[i]
+	}
+	out := SetAside{}
+	for _, i := range cs.inTurn(rest, names, turn) {
 		k := cs.List[i]
 		ns := k.Pod.Namespace
-		if left[ns] -= work[i]; left[ns] >= 0 {
+		if !served[ns] && work[i] <= min(spare, most[ns]) {
+			most[ns], spare = most[ns]-work[i], spare-work[i]
 			continue
 		}
 		why := fmt.Sprintf("the pods of namespace %s that wait are about %d ms of planning, more than its share of one "+
@@ -78,6 +94,18 @@ func (cs *Classes) ShareWork(rules cluster.Settings) SetAside {
 		}
 	}
 	return out
+}
+
+// inTurn are these classes, which are the lightest first of each namespace, by namespace: in each turn another one is
+// first.
+func (cs *Classes) inTurn(classes []int, names []string, turn uint64) []int {
+	place, n := map[string]int{}, len(names)
+	for i, name := range names {
+		place[name] = (i + int(turn%turns)*(n/turns+1)) % n
+	}
+	of := func(i int) int { return place[cs.List[i].Pod.Namespace] }
+	slices.SortStableFunc(classes, func(a, b int) int { return cmp.Compare(of(a), of(b)) })
+	return classes
 }
 
 // lightestFirst are the classes in the order in which those of a namespace take its share.
