@@ -21,7 +21,8 @@ func SlimBuffer(in *v1beta1.CapacityBuffer) v1beta1.CapacityBuffer {
 	out := v1beta1.CapacityBuffer{TypeMeta: in.TypeMeta, Spec: *in.Spec.DeepCopy(), Status: in.Status}
 	m := &in.ObjectMeta
 	out.ObjectMeta = metav1.ObjectMeta{Namespace: m.Namespace, Name: m.Name, UID: m.UID, Generation: m.Generation,
-		ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp, DeletionTimestamp: m.DeletionTimestamp}
+		ResourceVersion: m.ResourceVersion, CreationTimestamp: m.CreationTimestamp,
+		DeletionTimestamp: m.DeletionTimestamp}
 	if ref := out.Spec.PodTemplateRef; ref != nil {
 		ref.Name = firstBytes(ref.Name)
 	}

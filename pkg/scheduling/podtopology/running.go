@@ -82,14 +82,19 @@ func (top *Counts) judgeAwayTerms() {
 				continue
 			}
 			g := topology.OfTerm(terms[id], id.Namespace, top.spaces)
-			keeps := func(k *podclass.Class) bool { return g.Selects(k.Pod.Namespace, k.Pod.Labels) }
-			about := top.Classes.List
-			if name, one := g.OfOneNamespace(); one {
-				about = waiting[name]
-			}
-			top.Away[id] = awayVerdict{keeps: slices.ContainsFunc(about, keeps)}
+			top.Away[id] = awayVerdict{keeps: top.keepsAny(g, waiting)}
 		}
 	}
+}
+
+// keepsAny reports whether the group has any of the pods that wait, which are given by namespace.
+func (top *Counts) keepsAny(g topology.Group, waiting map[string][]*podclass.Class) bool {
+	about := top.Classes.List
+	if name, one := g.OfOneNamespace(); one {
+		about = waiting[name]
+	}
+	return slices.ContainsFunc(about,
+		func(k *podclass.Class) bool { return g.Selects(k.Pod.Namespace, k.Pod.Labels) })
 }
 
 // withUnread adds a pod of which a term is skipped, for its owner to be told; of each namespace a few.

@@ -49,12 +49,20 @@ func (h hostilePod) text(j int) string { return fmt.Sprintf("v%d-%d", h.i, j) }
 
 // own selects nothing that another selects.
 func (h hostilePod) own(j int) *cluster.Selector {
-	return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of(fmt.Sprintf("k%d", j), h.text(j))}}
+	return selects(requirements.Of(fmt.Sprintf("k%d", j), h.text(j)))
 }
 
 // itself selects the pod alone.
 func (h hostilePod) itself() *cluster.Selector {
-	return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", fmt.Sprint(h.i))}}
+	return selects(requirements.Of("app", fmt.Sprint(h.i)))
+}
+
+func selects(rs ...requirements.Requirement) *cluster.Selector {
+	return &cluster.Selector{Requirements: rs}
+}
+
+func (h hostilePod) avoid(key string, of, namespaces *cluster.Selector) {
+	h.AntiAffinity = append(h.AntiAffinity, cluster.AffinityTerm{Key: key, Selector: of, NamespaceSelector: namespaces})
 }
 
 // notIn excludes values that no node has.
@@ -117,7 +125,8 @@ func plainShapes() map[string]func(hostilePod) {
 		},
 		"ports": func(h hostilePod) {
 			for j := range mostPorts {
-				h.HostPorts = append(h.HostPorts, cluster.HostPort{Protocol: "TCP", IP: "0.0.0.0", Port: int32(1 + h.i*7 + j)})
+				port := cluster.HostPort{Protocol: "TCP", IP: "0.0.0.0", Port: int32(1 + h.i*7 + j)}
+				h.HostPorts = append(h.HostPorts, port)
 			}
 		},
 		"one port": func(h hostilePod) {
@@ -131,7 +140,8 @@ func plainShapes() map[string]func(hostilePod) {
 		},
 		"zones of volumes": func(h hostilePod) {
 			for j := range mostAlternatives {
-				h.VolumeZones = append(h.VolumeZones, []requirements.Requirement{h.notIn(instancetypes.LabelZone, j, 1)})
+				zone := h.notIn(instancetypes.LabelZone, j, 1)
+				h.VolumeZones = append(h.VolumeZones, []requirements.Requirement{zone})
 			}
 		},
 	}
@@ -196,7 +206,7 @@ func neighbourShapes() map[string]func(hostilePod) {
 	return map[string]func(hostilePod){
 		"apart": func(h hostilePod) {
 			for j := range mostTopology {
-				h.AntiAffinity = append(h.AntiAffinity, cluster.AffinityTerm{Key: instancetypes.LabelZone, Selector: h.own(j)})
+				h.avoid(instancetypes.LabelZone, h.own(j), nil)
 			}
 		},
 		"apart on hosts": func(h hostilePod) {
@@ -265,9 +275,7 @@ func nearShapes() map[string]func(hostilePod) {
 		},
 		"apart from other namespaces": func(h hostilePod) {
 			for j := range mostTopology {
-				h.AntiAffinity = append(h.AntiAffinity, cluster.AffinityTerm{Key: instancetypes.LabelZone, Selector: h.own(j),
-					NamespaceSelector: &cluster.Selector{Requirements: []requirements.Requirement{
-						h.notIn("kubernetes.io/metadata.name", j, 1)}}})
+				h.avoid(instancetypes.LabelZone, h.own(j), selects(h.notIn("kubernetes.io/metadata.name", j, 1)))
 			}
 		},
 	}

@@ -68,8 +68,9 @@ func addChoosyPods(d *hostileDraw, s *cluster.Snapshot, name string) {
 		own := termOf(corev1.LabelInstanceTypeStable, corev1.NodeSelectorOpNotIn, fmt.Sprint(i))
 		switch d.IntN(3) {
 		case 0:
+			prefers := []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: own}}
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
-				PreferredDuringSchedulingIgnoredDuringExecution: []corev1.PreferredSchedulingTerm{{Weight: 1, Preference: own}}}}
+				PreferredDuringSchedulingIgnoredDuringExecution: prefers}}
 		case 1:
 			p.Spec.Affinity = &corev1.Affinity{NodeAffinity: &corev1.NodeAffinity{
 				RequiredDuringSchedulingIgnoredDuringExecution: &corev1.NodeSelector{
@@ -92,10 +93,11 @@ func addFarReachingPods(d *hostileDraw, s *cluster.Snapshot, name string) {
 	}
 	for i := range 10 {
 		p := d.pod(HostileNamespace, fmt.Sprintf("%s-%d", name, i))
-		term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelTopologyZone, NamespaceSelector: &metav1.LabelSelector{},
-			LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}}
+		term := corev1.PodAffinityTerm{TopologyKey: corev1.LabelTopologyZone,
+			NamespaceSelector: &metav1.LabelSelector{}, LabelSelector: &metav1.LabelSelector{MatchLabels: p.Labels}}
+		terms := slices.Repeat([]corev1.PodAffinityTerm{term}, 2+d.IntN(30))
 		p.Spec.Affinity = &corev1.Affinity{PodAffinity: &corev1.PodAffinity{
-			RequiredDuringSchedulingIgnoredDuringExecution: slices.Repeat([]corev1.PodAffinityTerm{term}, 2+d.IntN(30))}}
+			RequiredDuringSchedulingIgnoredDuringExecution: terms}}
 		d.addPods(s, p, 1)
 	}
 }
