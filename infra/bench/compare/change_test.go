@@ -4,16 +4,20 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/rand/v2"
 	"reflect"
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"joiner.sh/infra/bench/manifests"
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
@@ -62,8 +66,8 @@ func TestNamedChangesWork(t *testing.T) {
 	}
 }
 
-// judgeChange says what is wrong with the cluster for the pod, or nothing.
-func judgeChange(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog, pod string) string {
+// judgeChange says what is wrong with the cluster for the pods, or nothing.
+func judgeChange(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog, pods ...string) string {
 	s, err := c.ReadSnapshot(ctx, all)
 	if err != nil {
 		return err.Error()
@@ -73,8 +77,10 @@ func judgeChange(ctx context.Context, c *manifests.Cluster, all instancetypes.Ca
 	if err != nil {
 		return err.Error()
 	}
-	if tr.ours.PlacedPods()[pod] == "" {
-		return "it has no place: " + tr.ours.Left[pod]
+	for _, pod := range pods {
+		if tr.ours.PlacedPods()[pod] == "" {
+			return pod + " has no place: " + tr.ours.Left[pod]
+		}
 	}
 	var v verdict
 	if err := tr.checkPlaces(ctx, s, p, &v); err != nil {
@@ -86,10 +92,137 @@ func judgeChange(ctx context.Context, c *manifests.Cluster, all instancetypes.Ca
 	return ""
 }
 
+// Each change that Joiner names for a node that stays is made in the objects. Joiner lets the node go then, and
+// kube-scheduler's plugins have nothing against where its pods go.
+func TestNamedChangesLetNodesGo(t *testing.T) {
+	ctx, all := context.Background(), sold(t)
+	asked, judged, moved, fields, left := 0, 0, 0, map[string]int{}, map[string]int{}
+	for seed := *wanted.first; seed < *wanted.first+uint64(*wanted.seeds); seed++ {
+		c, err := randomCluster(seed, all, (*draw).addServingNodes)
+		if err != nil {
+			t.Fatal(err)
+		}
+		guardNodes(c, seed)
+		s, err := c.ReadSnapshot(ctx, all)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, claim := range s.Claims {
+			asked++
+			for _, x := range whatif.ForNode(s, disruption.Memory{}, binpack.ResolveOfferings(s), claim.Name,
+				whatif.Limits{}).Changes {
+				edited, err := makeChange(c, s, x)
+				if err != nil {
+					left[err.Error()]++
+					continue
+				}
+				judged++
+				for _, e := range x.Edits {
+					fields[e.Kind+" "+strings.Split(e.Field, "[")[0]]++
+				}
+				n, bad := judgeLeaving(ctx, edited, all, claim.Name)
+				moved += n
+				switch {
+				case strings.Contains(bad, "anti-affinity over "+keyPartition):
+					left["nodes go though a pod has no partition left"]++ // an open fault of disruption
+				case bad != "":
+					t.Errorf("seed %d, %s: %s: %s", seed, claim.Name, x, bad)
+				}
+			}
+		}
+	}
+	t.Logf("%d changes of %d nodes, of which %d pods move: %v; not made: %v", judged, asked, moved, fields, left)
+	if judged < *wanted.seeds/2 || moved < judged/4 || len(fields) < 4 {
+		t.Errorf("%d changes of %d kinds, of which %d pods move, test little", judged, len(fields), moved)
+	}
+}
+
+// addServingNodes adds nodes that are in service.
+func (d *draw) addServingNodes() {
+	d.addNodes(4)
+	for _, x := range d.nodes {
+		x.state = stateInitialized
+	}
+}
+
+// guardNodes has the nodes of the cluster stay, each for something else.
+func guardNodes(c *manifests.Cluster, seed uint64) {
+	r := rand.New(rand.NewPCG(seed, 60))
+	old := metav1.NewTime(manifests.ClusterTime().Add(-3 * time.Hour))
+	guard := func(o *metav1.ObjectMeta) {
+		if r.IntN(4) == 0 {
+			o.Annotations = map[string]string{api.AnnotationDoNotDisrupt: "true"}
+		}
+	}
+	for i := range c.NodePools {
+		d := &c.NodePools[i].Spec.Disruption
+		d.ConsolidationPolicy, d.ConsolidateAfter = api.ConsolidationWhenEmptyOrUnderutilized, api.After(0)
+		d.Budgets = []api.Budget{{Nodes: []string{"0", "1", "100%", "100%"}[r.IntN(4)]}}
+		switch r.IntN(4) {
+		case 0:
+			d.ConsolidateAfter = api.After(5 * time.Hour)
+		case 1:
+			d.ConsolidationPolicy = api.ConsolidationWhenEmpty
+		}
+	}
+	for i := range c.NodeClaims {
+		c.NodeClaims[i].CreationTimestamp = old
+	}
+	for i := range c.Nodes {
+		c.Nodes[i].CreationTimestamp = old
+		guard(&c.Nodes[i].ObjectMeta)
+	}
+	for i := range c.Pods {
+		if c.Pods[i].Spec.NodeName != "" {
+			guard(&c.Pods[i].ObjectMeta)
+		}
+	}
+}
+
+// judgeLeaving says what is wrong with the cluster for the node to go, or nothing, and how many pods move.
+func judgeLeaving(ctx context.Context, c *manifests.Cluster, all instancetypes.Catalog, claim string) (int, string) {
+	s, err := c.ReadSnapshot(ctx, all)
+	if err != nil {
+		return 0, err.Error()
+	}
+	if _, goes := disruption.AskAbout(s, disruption.Memory{}, binpack.ResolveOfferings(s), nil, claim); !goes {
+		return 0, "it stays"
+	}
+	gone, moved := withoutNode(c, s, claim)
+	return len(moved), judgeChange(ctx, gone, all, moved...)
+}
+
+// withoutNode is the cluster without the node of the claim. The pods that move wait in it, and no others, which may want
+// the same room.
+func withoutNode(c *manifests.Cluster, s cluster.Snapshot, claim string) (out *manifests.Cluster, moved []string) {
+	i := slices.IndexFunc(s.Claims, func(x cluster.Claim) bool { return x.Name == claim })
+	name, next := s.Claims[i].NodeName, *c
+	next.NodeClaims = slices.DeleteFunc(slices.Clone(c.NodeClaims),
+		func(x api.NodeClaim) bool { return x.Name == claim })
+	next.Nodes = slices.DeleteFunc(slices.Clone(c.Nodes), func(n corev1.Node) bool { return n.Name == name })
+	for _, p := range s.Pods {
+		if p.NodeName == name && p.Reschedulable() && !p.Terminating() {
+			moved = append(moved, p.Key())
+		}
+	}
+	next.Pods = nil
+	for _, p := range c.Pods {
+		if p.Spec.NodeName == name || p.Spec.NodeName == "" {
+			if !slices.Contains(moved, p.Namespace+"/"+p.Name) {
+				continue
+			}
+			p.Spec.NodeName, p.Status = "", corev1.PodStatus{Phase: corev1.PodPending, Conditions: []corev1.PodCondition{
+				{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}}
+		}
+		next.Pods = append(next.Pods, p)
+	}
+	return &next, moved
+}
+
 // makeChange makes the change in the objects of the cluster. The error is a kind of edit that is not made here.
 func makeChange(c *manifests.Cluster, s cluster.Snapshot, x whatif.Change) (*manifests.Cluster, error) {
 	out, after := *c, x.Apply(s)
-	out.Pods, out.NodePools = slices.Clone(c.Pods), slices.Clone(c.NodePools)
+	out.Pods, out.NodePools, out.Nodes = slices.Clone(c.Pods), slices.Clone(c.NodePools), slices.Clone(c.Nodes)
 	for _, e := range x.Edits {
 		switch {
 		case e.Kind == "NodePool":
@@ -110,6 +243,9 @@ func makeChange(c *manifests.Cluster, s cluster.Snapshot, x whatif.Change) (*man
 					return nil, err
 				}
 			}
+		case e.Kind == "Node":
+			i := slices.IndexFunc(out.Nodes, func(n corev1.Node) bool { return n.Name == e.Name })
+			out.Nodes[i].Annotations = nil
 		case e.Kind == whatif.KindSetting && e.Name == "minValuesPolicy":
 			out.Settings.RelaxMinValues = true
 		default:
@@ -131,6 +267,15 @@ func writePool(o *api.NodePool, p cluster.Pool, e whatif.Edit) error {
 	case strings.HasPrefix(e.Field, "spec.limits."):
 		name := strings.TrimPrefix(e.Field, "spec.limits.")
 		o.Spec.Limits[corev1.ResourceName(name)] = resource.MustParse(resources.Format(name, p.Limits.Get(name)))
+	case strings.HasPrefix(e.Field, "spec.disruption."):
+		d := &o.Spec.Disruption
+		d.ConsolidationPolicy = api.ConsolidationPolicy(p.Disruption.Policy)
+		d.ConsolidateAfter = api.After(p.Disruption.After)
+		for i := range d.Budgets {
+			d.Budgets[i].Nodes = p.Disruption.Budgets[i].Nodes
+		}
+	case strings.HasPrefix(e.Field, "metadata.annotations."):
+		o.Annotations = map[string]string{strings.TrimPrefix(e.Field, "metadata.annotations."): e.To}
 	default:
 		return fmt.Errorf("NodePool %s", e.Field)
 	}
@@ -145,6 +290,8 @@ func writePod(o *corev1.Pod, before, after cluster.Pod, e whatif.Edit) error {
 	}
 	spec, place := &o.Spec, strings.Split(e.Field, "[")[0]
 	switch {
+	case strings.HasPrefix(place, "metadata.annotations."):
+		o.Annotations = nil
 	case strings.HasPrefix(place, "spec.nodeSelector."):
 		spec.NodeSelector = after.NodeSelector
 	case strings.HasPrefix(place, "spec.affinity.nodeAffinity."):

@@ -71,8 +71,8 @@ func pickSome[T any](d *draw, n int, words []T) []T {
 	return out
 }
 
-// randomCluster is the cluster of the seed.
-func randomCluster(seed uint64, all instancetypes.Catalog) (*manifests.Cluster, error) {
+// randomCluster is the cluster of the seed, with what else is added to the draw.
+func randomCluster(seed uint64, all instancetypes.Catalog, more ...func(*draw)) (*manifests.Cluster, error) {
 	d := &draw{r: rand.New(rand.NewPCG(seed, 18)), all: all, c: &manifests.Cluster{}, used: map[string]bool{}}
 	d.c.Settings.Reserved, d.c.Settings.Partitions = map[string]int64{}, map[string]int64{}
 	d.addTypes()
@@ -93,6 +93,9 @@ func randomCluster(seed uint64, all instancetypes.Catalog) (*manifests.Cluster, 
 			d.used[f.name] = true
 			f.add(d)
 		}
+	}
+	for _, add := range more {
+		add(d)
 	}
 	return d.c, d.writeObjects()
 }
