@@ -16,8 +16,8 @@ import (
 //     Witness: user guide, stack failure options.
 //   - Retain keeps a resource in every deletion of it, RetainExceptOnCreate in all but the rollback of the operation
 //     that made it. Witness: template reference, DeletionPolicy; moto 5.2.1 for Retain, and it does not know the other.
-//   - A bucket with an object in it cannot be deleted. Witness: S3 API, DeleteBucket, "All objects (including all object
-//     versions and delete markers) in the bucket must be deleted before the bucket itself can be deleted".
+//   - A bucket with an object in it cannot be deleted. Witness: S3 API, DeleteBucket, "All objects (including all
+//     object versions and delete markers) in the bucket must be deleted before the bucket itself can be deleted".
 //   - What an update replaces is kept with UpdateReplacePolicy Retain, whatever DeletionPolicy says.
 //     Witness: template reference, UpdateReplacePolicy.
 //   - An update creates and changes first, and deletes what was replaced or left out when all of that is done. What

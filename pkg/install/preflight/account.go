@@ -114,7 +114,7 @@ func (c *checker) checkEndpoints() {
 	}
 }
 
-// checkZones finds subnets into which EC2 puts no endpoint: a service has them in some zones only, and an endpoint takes
+// checkZones finds subnets into which EC2 puts no endpoint: a service has them in some zones, and an endpoint takes
 // one subnet of a zone.
 func (c *checker) checkZones() {
 	if len(c.plan.Endpoints) == 0 || !c.knows(TopicSubnets) || !c.knows(TopicZones) {

@@ -14,7 +14,7 @@ type VolumeLimits struct {
 	byType map[string]map[string][]int64 // by instance type and driver, least first: what its nodes say
 	all    map[string][]int64            // by driver, least first
 	toldTo int64                         // EBS volumes that no node exceeds, 0 unless drivers are told to attach few
-	free   map[string]bool               // StorageClasses of which nodes have free volumes, as RequiredVolume names them
+	free   map[string]bool               // StorageClasses with free volumes on nodes, as RequiredVolume names them
 }
 
 // ReadVolumeLimits reads what the nodes say.

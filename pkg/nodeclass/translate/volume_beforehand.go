@@ -66,8 +66,8 @@ func (s Storage) addLocalVolumes(p *cluster.Pod) {
 	}
 }
 
-// AddVolumes adds to what nodes provide, and to what can be attached there, the free volumes on them, by class. How many
-// a new node brings nobody knows.
+// AddVolumes adds to what nodes provide, and to what can be attached there, the free volumes on them, by class. How
+// many a new node brings nobody knows.
 func (s Storage) AddVolumes(nodes []cluster.Node) {
 	for _, class := range slices.Sorted(maps.Keys(s.Classes)) {
 		if s.Classes[class].Provisioner != noProvisioner {

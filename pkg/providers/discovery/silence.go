@@ -108,7 +108,8 @@ func serviceHosts(ctx context.Context, cfg aws.Config) (map[string]string, error
 		domain := strings.TrimPrefix(where.URI.Hostname(), "ec2."+cfg.Region+".")
 		at := func(service, region string) string { return service + "." + region + "." + domain + ":443" }
 		// IAM has one place in a partition, or one in a region of it.
-		global, err := iam.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx, iam.EndpointParameters{Region: &cfg.Region})
+		global, err := iam.NewDefaultEndpointResolverV2().ResolveEndpoint(ctx,
+			iam.EndpointParameters{Region: &cfg.Region})
 		if err != nil {
 			return nil, fmt.Errorf("find the endpoint of IAM: %w", err)
 		}

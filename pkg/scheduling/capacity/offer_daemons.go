@@ -114,7 +114,8 @@ func (b *Bin) awaits(x podclass.Exclusion) bool {
 		return false
 	}
 	r, has := b.Known.Get(x.Key)
-	return has && r.Operator() != requirements.DoesNotExist || x.Key == podclass.LabelHost || podclass.OnEveryNode(x.Key)
+	return has && r.Operator() != requirements.DoesNotExist || x.Key == podclass.LabelHost ||
+		podclass.OnEveryNode(x.Key)
 }
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,

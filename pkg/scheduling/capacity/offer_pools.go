@@ -130,8 +130,8 @@ func (p *Pool) CustomLabelValues(r requirements.Requirement) []string {
 	return out
 }
 
-// choosesGPUs reports whether the pool names the types or families of its nodes, or says how much memory a GPU of theirs
-// has. Only then it gets types with a part of a GPU: elsewhere pods that ask for one mean a whole one.
+// choosesGPUs reports whether the pool names the types or families of its nodes, or says how much memory a GPU of
+// theirs has. Only then it gets types with a part of a GPU: elsewhere pods that ask for one mean a whole one.
 func (p *Pool) choosesGPUs() bool {
 	named := func(key string) bool {
 		r, ok := p.Required.Get(key)
