@@ -172,6 +172,24 @@ spec: {containers: [{name: c, image: x, resources: {requests: {cpu: "1"}}}]}
 	}
 }
 
+// Anti-affinity to all pods of all namespaces is to those of DaemonSets too, whatever namespace they are in.
+func TestDaemonSetsAreInANamespace(t *testing.T) {
+	path := filepath.Join(t.TempDir(), "f.yaml")
+	text := `apiVersion: v1
+kind: Pod
+metadata: {name: alone, labels: {app: alone}}
+spec:
+  containers: [{name: c, image: x, resources: {requests: {cpu: "1"}}}]
+  affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [{topologyKey: kubernetes.io/hostname, namespaceSelector: {}, labelSelector: {}}]}}
+`
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if _, out, _ := run("plan", "-f", path, "-o", "json"); !strings.Contains(out, "keeps the pod off nodes that run DaemonSet kube-system/aws-node") {
+		t.Errorf("it gets a node: %s", out)
+	}
+}
+
 // Folders in folders are read with -R alone, and objects that make no pod now are told as such.
 func TestFoldersInFoldersAndNothingThatWaits(t *testing.T) {
 	if code, _, progress := run("plan", "-R", "-f", "testdata/forms,testdata/files/pools.yaml", "--search-steps", "0"); code != 3 ||

@@ -65,7 +65,7 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 	if f.Storage != nil {
 		fillDevices(&s, *f.Storage)
 	}
-	s.Namespaces = workloadNamespaces(f.Namespaces, s.Pods)
+	s.Namespaces = workloadNamespaces(f.Namespaces, slices.Concat(s.Pods, s.Daemons))
 	slices.SortFunc(s.Pods, byKey)
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
 	slices.SortFunc(s.Daemons, byKey)

@@ -228,13 +228,21 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 		switch {
 		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
 			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
-			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && !dd.tally.AnyCounted(r.Counter)):
+			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && dd.mayBeFirst(v, r)):
 			return false
 		}
 	}
 	return !slices.ContainsFunc(v.HostRules, func(r podclass.TopologyRule) bool {
 		return r.Kind == podclass.Follow && !r.Self &&
 			!dd.affinityPodsInDomain(r, c, d)
+	})
+}
+
+// mayBeFirst reports whether a pod of the view that its rule selects may be the first: no pod counts for the rule, nor,
+// where it is required, for one over another key. kube-scheduler counts a pod only whom all terms select.
+func (dd *domainDivision) mayBeFirst(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+	return !dd.tally.AnyCounted(r.Counter) && !slices.ContainsFunc(v.DomainRules, func(o podclass.TopologyRule) bool {
+		return r.Required && o.Required && o.Kind == podclass.Follow && dd.tally.AnyCounted(o.Counter)
 	})
 }
 
