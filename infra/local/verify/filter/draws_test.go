@@ -336,10 +336,12 @@ func (d *draw) unseated(p plan.Plan, taken filter.Question) (out []filter.Questi
 // promised is what a refusal says of a claim for one pod at a time that another pod waits with, which may find no place.
 const promised = "is for one pod at a time"
 
-// spreadsPastItsNodes reports whether a spread of the pod counts domains in which it cannot be itself. Joiner counts
-// those that may get a node, the scheduler those that have one.
+// spreadsPastItsNodes reports whether a spread of the pod may count domains in which it cannot be itself, such as zones
+// without its volume. Joiner counts those that may get a node, the scheduler those that have one.
 func spreadsPastItsNodes(p *corev1.Pod) bool {
-	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool { return c.NodeAffinityPolicy != nil })
+	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
+		return c.NodeAffinityPolicy != nil || len(p.Spec.Volumes) > 0
+	})
 }
 
 // extra begins the names of nodes that no plan has.
