@@ -228,9 +228,9 @@ func (d *draw) mount(p *corev1.Pod, on *corev1.Node) {
 	p.Spec.Volumes = append(p.Spec.Volumes, corev1.Volume{Name: "more", VolumeSource: source})
 }
 
-// Whatever Joiner would not see of a pod's rules, some draw shows it: three of them in thousands only.
+// Whatever Joiner would not see of a pod's rules, some draw shows it: four of them in thousands only.
 func TestEachRuleIsJudged(t *testing.T) {
-	rare := map[string]bool{"the labels of a spread's matchLabelKeys": true, "how many are free": true, "nodeTaintsPolicy": true}
+	rare := map[string]bool{"the labels of a spread's matchLabelKeys": true, "how many are free": true, "nodeTaintsPolicy": true, "nodeAffinityPolicy": true}
 	a := newAsker(t, client.Minor(), gates)
 	spreads := func(change func(*cluster.Spread)) func(*cluster.Node, *cluster.Pod) {
 		return func(_ *cluster.Node, p *cluster.Pod) {
