@@ -70,14 +70,15 @@ func awsCall(words []string) error {
 // otherCalls are calls of services whose SDK nothing needs, with the options of our texts.
 func otherCalls() map[string][]string {
 	return map[string][]string{
-		"cloudformation create-stack-instances":   {"--stack-set-name", "--accounts", "--regions"},
-		"cloudformation create-stack-set":         {"--stack-set-name", "--template-url", "--capabilities"},
-		"cloudformation deploy":                   {"--template-file", "--s3-bucket", "--stack-name", "--capabilities"},
-		"cloudformation continue-update-rollback": {"--stack-name", "--resources-to-skip"},
-		"cloudformation delete-stack":             {"--stack-name", "--retain-resources"},
-		"cloudformation describe-stack-resources": {"--stack-name"},
-		"scheduler get-schedule":                  {"--name", "--group-name"},
-		"scheduler update-schedule":               {"--name", "--group-name", "--state"},
+		"cloudformation create-stack-instances":        {"--stack-set-name", "--accounts", "--regions"},
+		"cloudformation create-stack-set":              {"--stack-set-name", "--template-url", "--capabilities"},
+		"cloudformation deploy":                        {"--template-file", "--s3-bucket", "--stack-name", "--capabilities"},
+		"cloudformation continue-update-rollback":      {"--stack-name", "--resources-to-skip"},
+		"cloudformation delete-stack":                  {"--stack-name", "--retain-resources"},
+		"cloudformation update-termination-protection": {"--stack-name", "--no-enable-termination-protection"},
+		"cloudformation describe-stack-resources":      {"--stack-name"},
+		"scheduler get-schedule":                       {"--name", "--group-name"},
+		"scheduler update-schedule":                    {"--name", "--group-name", "--state"},
 	}
 }
 

@@ -184,11 +184,11 @@ func (d *draw) terms(p *corev1.Pod) (out []corev1.PodAffinityTerm) {
 		case 2:
 			t.Namespaces = []string{"other"}
 		}
-		switch {
+		switch n := d.r.IntN(16); {
 		case t.LabelSelector == nil:
-		case d.chance(4):
+		case n < 4:
 			t.MatchLabelKeys, t.LabelSelector = []string{"v"}, withKey(t.LabelSelector, p, "v", metav1.LabelSelectorOpIn)
-		case d.chance(4):
+		case n < 7:
 			t.MismatchLabelKeys, t.LabelSelector = []string{"v"}, withKey(t.LabelSelector, p, "v", metav1.LabelSelectorOpNotIn)
 		}
 		out = append(out, t)
