@@ -233,8 +233,9 @@ func makeChange(c *manifests.Cluster, s cluster.Snapshot, x whatif.Change) (*man
 				return nil, err
 			}
 		case e.Kind == "Pod":
+			alone := whatif.Change{Edits: []whatif.Edit{e}}.Apply(s) // other edits may be about other pods
 			for i := range s.Pods {
-				if reflect.DeepEqual(s.Pods[i], after.Pods[i]) {
+				if reflect.DeepEqual(s.Pods[i], alone.Pods[i]) {
 					continue
 				}
 				at := slices.IndexFunc(out.Pods, func(p corev1.Pod) bool { return p.Namespace+"/"+p.Name == s.Pods[i].Key() })
