@@ -40,7 +40,7 @@ def judge(service, action, rest, whole):
     found = [f"no option --{o}" for o in sorted(options) if o not in known and o.removeprefix("no-") not in known]
     if whole:
         required = {name for name, member in known.items() if member in (shape.required_members if shape else [])}
-        found += [f"--{o} is missing" for o in sorted(required - options)]
+        found += [f"--{o} is missing" for o in sorted(required - options - {o.removeprefix("no-") for o in options})]
     return found
 
 

@@ -138,7 +138,7 @@ func (m *CatalogRefresher) withAccount(ctx context.Context, c instancetypes.Cata
 // listsPrices reports whether the price list can be asked: not from an isolated VPC.
 func (m *CatalogRefresher) listsPrices() bool { return !m.isolated && hasPriceList(m.region) }
 
-// hasPriceList reports whether there is a price list of the region: in the partitions aws and aws-cn only. Names of
+// hasPriceList reports whether there is a price list of the region, which the partitions aws-cn and aws have. Names of
 // regions have three parts there and four in all other partitions.
 func hasPriceList(region string) bool { return strings.Count(region, "-") == 2 }
 
