@@ -226,7 +226,7 @@ all-plans:
 
 .PHONY: all-filters
 all-filters: $(BIN)/joiner-filter $(BIN)/joiner-filter-1.36
-	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '6 minutes' go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000 -other 1.36
+	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '15 minutes' go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000 -other 1.36
 	$(STEP) 'those of Kubernetes 1.36 do' '6 minutes' \
 		env JOINER_KUBERNETES=1.36 go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000
 
