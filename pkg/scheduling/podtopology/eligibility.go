@@ -3,6 +3,7 @@ package podtopology
 import (
 	"slices"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -16,7 +17,7 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 	eligible, ok := top.eligible[id]
 	if !ok {
 		eligible = make([]bool, len(top.Domains[r.Key]))
-		inhabited := inhabitedDomains(top, r.Key)
+		inhabited := top.inhabitedDomains(r.Key)
 		for _, name := range top.catalog.SoldDomains(id) {
 			d := top.DomainIDs[r.Key][name]
 			eligible[d] = inhabited[d]
@@ -31,14 +32,16 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 	return topology.Spread{MaxSkew: r.MaxSkew, MinDomains: r.MinDomains, Self: r.Self, Eligible: eligible}
 }
 
-// inhabitedDomains tells of each domain of the key whether it has a node, or may get one for a pod that waits.
-func inhabitedDomains(top *Counts, key string) []bool {
+// inhabitedDomains tells of each domain of the key whether it may get a node for a pod that waits, or has one that
+// takes no more pods.
+func (top *Counts) inhabitedDomains(key string) []bool {
 	if out, ok := top.inhabited[key]; ok {
 		return out
 	}
 	out := make([]bool, len(top.Domains[key]))
+	hosts := lists.Set(top.nodes.Hosts, func(b *capacity.Bin) string { return b.Name })
 	for _, h := range top.nodes.All {
-		if d, ok := top.DomainIDs[key][h.Labels()[key]]; ok {
+		if d, ok := top.DomainIDs[key][h.Labels()[key]]; ok && !hosts[h.Name()] {
 			out[d] = true
 		}
 	}
@@ -49,11 +52,21 @@ func inhabitedDomains(top *Counts, key string) []bool {
 	}
 	for d, name := range top.Domains[key] {
 		out[d] = out[d] || slices.ContainsFunc(top.Classes.List, func(k *podclass.Class) bool {
-			return k.LastRelaxation().Admission.LeavesDomainOpen(key, name)
+			return k.LastRelaxation().Admission.LeavesDomainOpen(key, name) && !top.keptAway(k, key, d)
 		})
 	}
 	top.inhabited[key] = out
 	return out
+}
+
+// keptAway reports whether required anti-affinity keeps the class out of the domain: of pods that run there, or of its
+// own to them.
+func (top *Counts) keptAway(k *podclass.Class, key string, d int) bool {
+	return slices.ContainsFunc(k.Matched,
+		func(c int) bool { return top.Counters[c].Key == key && top.Tally.Anti[c][d] > 0 }) ||
+		slices.ContainsFunc(k.LastRelaxation().DomainRules, func(r podclass.TopologyRule) bool {
+			return r.Kind == podclass.Avoid && r.Required && r.Key == key && top.Tally.Count[r.Counter][d] > 0
+		})
 }
 
 // AdmitsAll reports whether the filter lets in all nodes, new ones and those that are there, that the admission does.
