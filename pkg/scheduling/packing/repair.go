@@ -23,6 +23,16 @@ func (ls *lessons) lowerCap(p classDomain, most int) bool {
 	return true
 }
 
+// isCapped reports whether some domain is to take fewer pods of the class than it could.
+func (ls *lessons) isCapped(k *podclass.Class) bool {
+	for p := range ls.caps {
+		if p.Class == k.ID && p.Key != "" {
+			return true
+		}
+	}
+	return false
+}
+
 // lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
 // learn.
 func (ls *lessons) lowerDomainCaps(pk *packing) bool {
@@ -49,12 +59,12 @@ func (ls *lessons) lowerStuck(pk *packing) bool {
 
 // lowerLonely keeps pods out of domains in which nobody is whom they have to be near to.
 func (ls *lessons) lowerLonely(a *Solution) bool {
-	learned := false
+	learned, came := false, a.arrivals()
 	for _, b := range a.Bins {
 		for _, l := range b.Load {
 			for _, r := range l.Pod.DomainRules {
 				p := classDomain{l.Pod.Class.ID, r.Key, b.DomainOf(r.Key)}
-				if a.lacksAffinityPods(b, r) && ls.lowerCap(p, 0) {
+				if came.lack(b, r) && ls.lowerCap(p, 0) {
 					learned = true
 				}
 			}
@@ -216,9 +226,10 @@ func (pk *packing) pinsToBlame(l *PodBatch) []podclass.DomainPin {
 func (a *Solution) trimBrokenRules() {
 	for again := true; again; {
 		again = false
+		came := a.arrivals()
 		for _, b := range slices.Backward(a.Bins) {
 			for i := len(b.Load) - 1; i >= 0; i-- {
-				if n := a.spreadExcess(b, b.Load[i]); n > 0 {
+				if n := a.excess(b, b.Load[i], came); n > 0 {
 					a.TakeOut(b, i, n, "its spread or affinity would be broken, because too few pods found room in other domains")
 					again = true
 				}
@@ -228,17 +239,18 @@ func (a *Solution) trimBrokenRules() {
 	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return b.Offer != nil && len(b.Load) == 0 })
 }
 
-// spreadExcess is how many pods of the load stand beyond what their spreads allow.
-func (a *Solution) spreadExcess(b *capacity.Bin, l capacity.PodLoad) int {
+// excess is how many pods of the load stand beyond what their spreads allow, or can never come there.
+func (a *Solution) excess(b *capacity.Bin, l capacity.PodLoad, came *arrivals) int {
 	n := 0
 	if l.Settled {
 		return 0
 	}
 	for _, r := range l.Pod.DomainRules {
 		n = max(n, a.beyond(b, l, r))
-		if a.lacksAffinityPods(b, r) {
-			n = len(l.Pods)
-		}
+	}
+	if slices.ContainsFunc(l.Pod.Class.RequiredAffinityRules(),
+		func(r podclass.TopologyRule) bool { return came.lack(b, r) }) {
+		return len(l.Pods)
 	}
 	return min(n, len(l.Pods))
 }
@@ -255,10 +267,4 @@ func (a *Solution) beyond(b *capacity.Bin, l capacity.PodLoad, r podclass.Topolo
 		return len(l.Pods)
 	}
 	return over
-}
-
-// lacksAffinityPods reports whether the rule wants pods near that in the end found no room in the bin's domain.
-func (a *Solution) lacksAffinityPods(b *capacity.Bin, r podclass.TopologyRule) bool {
-	d, ok := a.W.Topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
-	return r.Kind == podclass.Follow && r.Required && ok && a.Tally.Count[r.Counter][d] == 0
 }

@@ -1,0 +1,97 @@
+package packing
+
+import (
+	"slices"
+
+	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/podclass"
+	"joiner.sh/pkg/scheduling/podtopology"
+)
+
+// arrivals counts, of the pods of a solution, those that can come in some order: each after one that it has to be near
+// to. Pods that can only wait for each other are not counted.
+type arrivals struct {
+	top    *podtopology.Counts
+	domain [][]int                 // by counter and domain
+	host   map[*capacity.Bin][]int // by counter of hostnames
+	total  []int                   // the same, on all nodes
+}
+
+// comer is a load that may come to its bin.
+type comer struct {
+	to   *capacity.Bin
+	load capacity.PodLoad
+}
+
+// arrivals are those of the solution, nil where no pod has to be near another.
+func (a *Solution) arrivals() *arrivals {
+	var left []comer
+	follows := false
+	for _, b := range a.Bins {
+		for _, l := range b.Load {
+			left = append(left, comer{b, l})
+			follows = follows || len(l.Pod.Class.RequiredAffinityRules()) > 0
+		}
+	}
+	if !follows {
+		return nil
+	}
+	ar := &arrivals{top: a.W.Topology, domain: a.W.Topology.Tally.Clone().Count, host: map[*capacity.Bin][]int{},
+		total: slices.Clone(a.W.Topology.Total)}
+	for i, b := range a.Bins {
+		ar.host[b] = make([]int, len(ar.total))
+		if i < len(a.W.Nodes.Hosts) {
+			copy(ar.host[b], a.W.Nodes.Hosts[i].Count)
+		}
+	}
+	for n := -1; n != len(left); {
+		n = len(left)
+		var wait []comer
+		for _, c := range left {
+			if !ar.letIn(c) {
+				wait = append(wait, c)
+			}
+		}
+		left = wait
+	}
+	return ar
+}
+
+// letIn counts the load if it can come now.
+func (ar *arrivals) letIn(c comer) bool {
+	rules, first, near := c.load.Pod.Class.RequiredAffinityRules(), true, true
+	for _, r := range rules {
+		first = first && r.Self && ar.total[r.Counter] == 0 &&
+			!slices.ContainsFunc(ar.domain[r.Counter], func(n int) bool { return n > 0 })
+		near = near && !ar.lack(c.to, r)
+	}
+	if !near && !first && !c.load.Settled {
+		return false
+	}
+	n := len(c.load.Pods)
+	for _, i := range c.load.Pod.Class.Matched {
+		if !ar.top.CountsOn(i, c.to) {
+			continue
+		}
+		key := ar.top.Counters[i].Key
+		if key == podclass.LabelHost {
+			ar.host[c.to][i] += n
+			ar.total[i] += n
+		} else if d, ok := ar.top.DomainIDs[key][c.to.DomainOf(key)]; ok {
+			ar.domain[i][d] += n
+		}
+	}
+	return true
+}
+
+// lack reports whether the rule wants pods near of which none comes to the bin's domain.
+func (ar *arrivals) lack(b *capacity.Bin, r podclass.TopologyRule) bool {
+	if ar == nil || r.Kind != podclass.Follow || !r.Required {
+		return false
+	}
+	if r.Key == podclass.LabelHost {
+		return ar.host[b][r.Counter] == 0
+	}
+	d, ok := ar.top.DomainIDs[r.Key][b.DomainOf(r.Key)]
+	return ok && ar.domain[r.Counter][d] == 0
+}
