@@ -292,12 +292,22 @@ func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) str
 			}
 		}
 	}
-	if len(words) == 0 {
-		words = append(words, "anti-affinity of other pods")
-	}
 	where := "no value of it has room for the pod"
 	if len(can) > 0 {
 		where = "nodes for it could be made or found only in " + strings.Join(can, ", ")
+	}
+	keepsAway := func(i int) bool {
+		return dd.top.Counters[i].Key == c.key &&
+			slices.ContainsFunc(dd.tally.Anti[i], func(n int) bool { return n > 0 })
+	}
+	switch {
+	case len(words) > 0:
+	case slices.ContainsFunc(v.Class.Matched, keepsAway):
+		words = append(words, "anti-affinity of other pods")
+	case len(can) > 0:
+		return fmt.Sprintf("%s: %s, and none took it beside the others", c.key, where)
+	default:
+		return fmt.Sprintf("%s: %s", c.key, where)
 	}
 	return fmt.Sprintf("%s over %s allows no more pods: %s", strings.Join(words, " and "), c.key, where)
 }

@@ -78,7 +78,27 @@ func (w *Problem) repairUntilStable(st Strategy, evenly bool) (a, first *Solutio
 		}
 	}
 	a.trimBrokenRules()
+	if b := w.withHeldBack(st, ls, a); b != nil && b.Waiting() < a.Waiting() {
+		a = b
+	}
 	return a, first
+}
+
+// withHeldBack is the solution again, in which pods of a that wait because a domain was to take fewer of them are asked
+// about once more, when all others have their places: of several that were too many together one may be let in. It is
+// nil where there are none.
+func (w *Problem) withHeldBack(st Strategy, ls *lessons, a *Solution) *Solution {
+	held := func(k *podclass.Class) bool { return len(a.Rest[k.ID]) > 0 && ls.isCapped(k) }
+	if !slices.ContainsFunc(w.Classes.List, held) {
+		return nil
+	}
+	pk := newPacking(w.NewSolution(st), ls)
+	pk.run()
+	pk.learned = &lessons{groups: ls.groups}
+	pk.resetLevels()
+	pk.packTier(held)
+	pk.a.trimBrokenRules()
+	return pk.a
 }
 
 // packing is one run that fills a solution.
