@@ -17,7 +17,7 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 	eligible, ok := top.eligible[id]
 	if !ok {
 		eligible = make([]bool, len(top.Domains[r.Key]))
-		inhabited := top.inhabitedDomains(r.Key)
+		inhabited := inhabitedDomains(top, r.Key)
 		for _, name := range top.catalog.SoldDomains(id) {
 			d := top.DomainIDs[r.Key][name]
 			eligible[d] = inhabited[d]
@@ -34,7 +34,7 @@ func (top *Counts) EligibleDomains(r podclass.TopologyRule) topology.Spread {
 
 // inhabitedDomains tells of each domain of the key whether it may get a node for a pod that waits, or has one that
 // takes no more pods.
-func (top *Counts) inhabitedDomains(key string) []bool {
+func inhabitedDomains(top *Counts, key string) []bool {
 	if out, ok := top.inhabited[key]; ok {
 		return out
 	}
@@ -52,7 +52,7 @@ func (top *Counts) inhabitedDomains(key string) []bool {
 	}
 	for d, name := range top.Domains[key] {
 		out[d] = out[d] || slices.ContainsFunc(top.Classes.List, func(k *podclass.Class) bool {
-			return k.LastRelaxation().Admission.LeavesDomainOpen(key, name) && !top.keptAway(k, key, d)
+			return k.LastRelaxation().Admission.LeavesDomainOpen(key, name) && !keptAway(top, k, key, d)
 		})
 	}
 	top.inhabited[key] = out
@@ -61,7 +61,7 @@ func (top *Counts) inhabitedDomains(key string) []bool {
 
 // keptAway reports whether required anti-affinity keeps the class out of the domain: of pods that run there, or of its
 // own to them.
-func (top *Counts) keptAway(k *podclass.Class, key string, d int) bool {
+func keptAway(top *Counts, k *podclass.Class, key string, d int) bool {
 	return slices.ContainsFunc(k.Matched,
 		func(c int) bool { return top.Counters[c].Key == key && top.Tally.Anti[c][d] > 0 }) ||
 		slices.ContainsFunc(k.LastRelaxation().DomainRules, func(r podclass.TopologyRule) bool {
