@@ -2,6 +2,7 @@ package provision
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -28,13 +29,19 @@ const (
 	wouldHelpWork = 8_000
 )
 
-// wouldHelp is what was found to give pods a node, by what makes them and why they wait.
-type wouldHelp map[string]helpFound
+// wouldHelp is what was found to give pods a node, by what makes them and why they wait, and the namespace that was
+// asked about last.
+type wouldHelp struct {
+	found map[string]helpFound
+	last  string
+}
 
 type helpFound struct {
 	at   time.Time
 	say  string // nothing where nothing helps
 	work int    // that finding it took
+
+	namespace string
 }
 
 // unplacedWithHelp is what stays without a node, and what would give one to pods that have waited for long, by pod.
@@ -51,34 +58,59 @@ func unplacedWithHelp(p *Controller, s cluster.Snapshot, decided provisioning.Ou
 	return unplaced, help
 }
 
-// find asks about one pod of a pass. What was found holds for all that the same object makes and that wait for the same
-// reasons.
+// find asks about one pod of a pass: of namespaces each has a turn, by name. What was found holds for all that the same
+// object makes and that wait for the same reasons.
 func (h *wouldHelp) find(s cluster.Snapshot, unplaced []plan.Unplaced) map[string]string {
-	waits, out, asked := map[string]*cluster.Pod{}, map[string]string{}, false
+	waits, out, open := map[string]*cluster.Pod{}, map[string]string{}, map[string]plan.Unplaced{}
 	for i := range s.Pods {
 		if p := &s.Pods[i]; p.NodeName == "" && !p.Virtual && s.Now.Sub(p.Created) >= longWait {
 			waits[p.Key()] = p
 		}
 	}
+	for _, u := range slices.Backward(unplaced) {
+		if p := waits[u.Pod]; p == nil || u.Fault {
+			delete(waits, u.Pod)
+		} else if found, known := h.found[question(p, u)]; !known || s.Now.Sub(found.at) >= wouldHelpValid {
+			open[p.Namespace] = u // the first
+		}
+	}
+	if names := slices.Sorted(maps.Keys(open)); len(names) > 0 {
+		i, asked := slices.BinarySearch(names, h.last)
+		if asked {
+			i++
+		}
+		u := open[names[i%len(names)]]
+		h.remember(question(waits[u.Pod], u), names[i%len(names)], askAbout(s, u.Pod))
+	}
 	for _, u := range unplaced {
-		p := waits[u.Pod]
-		if p == nil || u.Fault {
-			continue
-		}
-		id := cmp.Or(p.Controller, p.UID) + " " + u.Message()
-		found, known := (*h)[id]
-		if fresh := known && s.Now.Sub(found.at) < wouldHelpValid; !fresh && !asked {
-			asked, found = true, askAbout(s, u.Pod)
-			if *h == nil || len(*h) >= mostWouldHelp {
-				*h = wouldHelp{}
-			}
-			(*h)[id] = found
-		}
-		if found.say != "" {
-			out[u.Pod] = found.say
+		if p := waits[u.Pod]; p != nil && h.found[question(p, u)].say != "" {
+			out[u.Pod] = h.found[question(p, u)].say
 		}
 	}
 	return out
+}
+
+// question is the same for all pods for which one answer holds.
+func question(p *cluster.Pod, u plan.Unplaced) string {
+	return cmp.Or(p.Controller, p.UID) + " " + u.Message()
+}
+
+// remember keeps an answer about a namespace. Where there are too many, those are forgotten of the namespace that has
+// most.
+func (h *wouldHelp) remember(question, namespace string, found helpFound) {
+	if h.found == nil {
+		h.found = map[string]helpFound{}
+	}
+	if len(h.found) >= mostWouldHelp {
+		by := map[string]int{}
+		for _, f := range h.found {
+			by[f.namespace]++
+		}
+		most := slices.MaxFunc(slices.Sorted(maps.Keys(by)), func(a, b string) int { return cmp.Compare(by[a], by[b]) })
+		maps.DeleteFunc(h.found, func(_ string, f helpFound) bool { return f.namespace == most })
+	}
+	found.namespace = namespace
+	h.found[question], h.last = found, namespace
 }
 
 // askAbout finds what would give the pod a node at the least price.

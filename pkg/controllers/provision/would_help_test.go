@@ -1,6 +1,8 @@
 package provision
 
 import (
+	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -8,6 +10,7 @@ import (
 	"joiner.sh/pkg/decisionlog"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/whatif"
@@ -63,9 +66,51 @@ func TestThousandsOfPodsAreOneQuestion(t *testing.T) {
 	help := h.find(s, binpack.Pods(s).Unplaced)
 	var r decisionlog.Record
 	r.AddHelp(help)
-	if len(h) != 1 || len(help) != 3000 || len(r.WouldHelp) != 1 || r.WouldHelp[0].Count != 3000 || len(r.WouldHelp[0].Names) != decisionlog.MostNames ||
+	if len(h.found) != 1 || len(help) != 3000 || len(r.WouldHelp) != 1 || r.WouldHelp[0].Count != 3000 || len(r.WouldHelp[0].Names) != decisionlog.MostNames ||
 		!strings.HasPrefix(r.WouldHelp[0].Why, "add spec.tolerations team=a:NoSchedule to the pod: a new ") {
-		t.Errorf("%d questions, %d pods, %+v", len(h), len(help), r.WouldHelp)
+		t.Errorf("%d questions, %d pods, %+v", len(h.found), len(help), r.WouldHelp)
+	}
+}
+
+// Of namespaces each has a turn: one with many pods that each wait for another reason, whose names come first, leaves
+// the questions of others to them, and their answers.
+func TestNamespacesTakeTurnsToBeAskedAbout(t *testing.T) {
+	w := scenario.Scripted(t, "pool p\ntaint team=a:NoSchedule", "pods aaa n=20 cpu=500 mem=512", "pods shop n=2 cpu=500 mem=512",
+		"pods blog cpu=500 mem=512")
+	s := w.Snapshot
+	c, err := instancetypes.DecodeCatalog(builtin.Data())
+	if err != nil {
+		t.Fatal(err)
+	}
+	s.Catalog, s.Classes = c, []instancetypes.Class{instancetypes.DefaultClass(c)}
+	unplaced := make([]plan.Unplaced, len(s.Pods))
+	for i := range s.Pods {
+		p := &s.Pods[i]
+		p.Namespace, _, _ = strings.Cut(p.Name, "-")
+		p.Created, p.UID = s.Now.Add(-time.Hour), p.Name
+		unplaced[i] = plan.Unplaced{Pod: p.Key(), Why: []string{"none"}}
+	}
+	slices.SortFunc(unplaced, func(a, b plan.Unplaced) int { return strings.Compare(a.Pod, b.Pod) })
+	h, help := &wouldHelp{}, map[string]string(nil)
+	for range 5 {
+		help = h.find(s, unplaced)
+	}
+	told := func() (n int) {
+		for pod := range help {
+			if !strings.HasPrefix(pod, "aaa/") {
+				n++
+			}
+		}
+		return n
+	}
+	if told() != 3 {
+		t.Errorf("after five passes %d of 3 pods of others are told what would help", told())
+	}
+	for i := range mostWouldHelp {
+		h.remember(fmt.Sprint("another question ", i), "aaa", helpFound{at: s.Now})
+	}
+	if help = h.find(s, unplaced); told() != 3 || len(h.found) > mostWouldHelp {
+		t.Errorf("while one namespace asks about hundreds, %d of 3 pods of others remember; %d answers", told(), len(h.found))
 	}
 }
 
