@@ -203,11 +203,15 @@ func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
 	return n.Taints[i], true
 }
 
-// AwaitsAgents reports whether a node that is not initialized yet has a taint that an agent takes off. Kubernetes takes
-// its own off a node that is ready.
+// AwaitsAgents reports whether a node that is not initialized yet has a taint that an agent takes off, or nothing yet of
+// a resource that its claim was made for and that a device plugin or a DRA driver brings. Kubernetes takes its own
+// taints off a node that is ready.
 func (h StateNode) AwaitsAgents() bool {
-	return h.Registered() && !h.Initialized() && h.Claim != nil && slices.ContainsFunc(h.Node.Taints,
-		func(t Taint) bool { return !t.Ephemeral() && h.Claim.isTemporary(t) })
+	return h.Registered() && !h.Initialized() && h.Claim != nil && (slices.ContainsFunc(h.Node.Taints,
+		func(t Taint) bool { return !t.Ephemeral() && h.Claim.isTemporary(t) }) ||
+		slices.ContainsFunc(h.Claim.Requests.Extended, func(e resources.Extended) bool {
+			return h.Node.Capacity.Get(e.Name) == 0 && h.Node.Allocatable.Get(e.Name) == 0
+		}))
 }
 
 // Offer is what the host was bought as, by its claim; of a node without one its labels say.

@@ -49,6 +49,18 @@ func TestWhichNodesAreBoughtInVain(t *testing.T) {
 			s.Claims[0].Conditions = s.Claims[0].Conditions[:1]
 			s.Nodes[0].Created = s.Now.Add(-2 * time.Minute)
 		}, 0},
+		"its devices are still awaited": {10 * time.Minute, func(s *cluster.Snapshot) {
+			lackDevices(s)
+			delete(s.Nodes[0].Labels, api.LabelInitialized)
+			s.Claims[0].Conditions = s.Claims[0].Conditions[:1]
+		}, 0},
+		"it lost its devices": {15 * second, lackDevices, 3},
+		"its devices are ill": {15 * second, func(s *cluster.Snapshot) {
+			lackDevices(s)
+			delete(s.Nodes[0].Labels, api.LabelInitialized)
+			s.Claims[0].Conditions = s.Claims[0].Conditions[:1]
+			s.Nodes[0].Capacity = s.Nodes[0].Capacity.With(instancetypes.ResourceNVIDIA, 1)
+		}, 3},
 		"the pod came after the node": {60 * second, func(s *cluster.Snapshot) { s.Pods[0].Created = s.Nodes[0].ReadySince }, 0},
 		"another pod runs there": {60 * second, func(s *cluster.Snapshot) {
 			s.Pods = append(s.Pods, cluster.Pod{Namespace: "default", Name: "b", NodeName: "n1", Phase: "Running", Owner: cluster.OwnerOther})
@@ -92,6 +104,12 @@ func vainNode(now time.Time, age time.Duration) cluster.Snapshot {
 			Allocatable: resources.List{CPU: 2000, Memory: 8192 * resources.MiB, Pods: 29}}},
 		Pods: []cluster.Pod{{Namespace: "default", Name: "a", UID: "pod-a", Created: ready.Add(-time.Hour), Phase: "Pending", Owner: cluster.OwnerOther,
 			Unscheduled: true, Need: resources.List{CPU: 1500, Memory: 1024 * resources.MiB, Pods: 1}}}}
+}
+
+// lackDevices has the pod ask for a GPU, for which the claim was made and which its node lacks.
+func lackDevices(s *cluster.Snapshot) {
+	s.Pods[0].Need = s.Pods[0].Need.With(instancetypes.ResourceNVIDIA, 1)
+	s.Claims[0].Requests = s.Pods[0].Need
 }
 
 // addClaims adds so many claims to the pool.
