@@ -64,7 +64,8 @@ func (v index) describeServer(name string) string {
 }
 
 // isUsable reports whether nothing keeps the claim's node from being initialized, or nothing but devices that a DRA
-// driver may serve. Pods run on such a node, and another would lack the same devices.
+// driver may serve: of those that cannot be counted pods may have some, and another node would lack the same. Where
+// they can be counted and there are none, it is usable for the pods that it has.
 func (v index) isUsable(c cluster.Claim) bool {
 	nodes := v.nodes[c.ProviderID]
 	if len(nodes) != 1 {
@@ -74,8 +75,13 @@ func (v index) isUsable(c cluster.Claim) bool {
 	if reason != v1.ReasonResourceNotRegistered {
 		return reason == ""
 	}
+	hasPods := slices.ContainsFunc(v.pods.onNode(nodes[0].Name), func(p cluster.Pod) bool {
+		return !p.Terminal() && p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode
+	})
 	return !slices.ContainsFunc(v.missingResources(c, nodes[0]), func(name string) bool {
-		return !v.s.Devices.MayServe(name)
+		class, served := v.s.Devices.Server(name)
+		counted := served && class.Unread == ""
+		return !v.s.Devices.MayServe(name) || counted && !hasPods
 	})
 }
 
