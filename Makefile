@@ -85,6 +85,10 @@ run: story ## show the main job on this machine, from an empty cluster to an emp
 demo-rollout: story ## show a NodeRollout on this machine: a bad image and a good one
 	$(STEP) 'run a rollout' '2 minutes' $(BIN)/joiner-local rollout
 
+.PHONY: demo-devices
+demo-devices: story ## show pods that claim devices of DRA drivers on this machine: published late, in parts, too few or never
+	$(STEP) 'run devices' '3 to 4 minutes' $(BIN)/joiner-local devices
+
 .PHONY: up
 up: story ## start the environment and leave it running; prints how to use it
 	$(BIN)/joiner-local up
@@ -206,7 +210,7 @@ all-player: local
 
 .PHONY: all-clusters
 all-clusters: local
-	$(STEP) 'a rollout, and a cluster of 200 nodes' '8 minutes' go -C infra/local $(FULL_TEST) -p 1 $(LONG_TESTS:%=./%/...)
+	$(STEP) 'a rollout, devices, and a cluster of 200 nodes' '11 minutes' go -C infra/local $(FULL_TEST) -p 1 $(LONG_TESTS:%=./%/...)
 	$(STEP) 'bursts of 1,000 claims' '2 minutes' go -C infra/local $(FULL_TEST) ./loadtest -args -claims 1000
 
 .PHONY: all-bench

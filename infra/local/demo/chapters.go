@@ -37,7 +37,7 @@ func waitUsable(ctx context.Context, s *story) error {
 		if err != nil {
 			return "", false, err
 		}
-		return readyCondition(obj)
+		return conditionOf(obj, "Ready")
 	})
 	if err != nil {
 		return err
@@ -47,7 +47,7 @@ func waitUsable(ctx context.Context, s *story) error {
 		if err != nil {
 			return "", false, err
 		}
-		return readyCondition(obj)
+		return conditionOf(obj, "Ready")
 	})
 }
 
@@ -156,20 +156,20 @@ func (s *story) cleanUp(ctx context.Context) error {
 	return err
 }
 
-// readyCondition reads the Ready condition.
-func readyCondition(obj *unstructured.Unstructured) (string, bool, error) {
+// conditionOf says what a condition of the object says, and whether it is true.
+func conditionOf(obj *unstructured.Unstructured, kind string) (says string, is bool, err error) {
 	conditions, _, err := unstructured.NestedSlice(obj.Object, "status", "conditions")
 	if err != nil {
 		return "", false, err
 	}
 	for _, c := range conditions {
 		m, ok := c.(map[string]any)
-		if !ok || m["type"] != "Ready" {
+		if !ok || m["type"] != kind {
 			continue
 		}
-		return fmt.Sprintf("Ready=%v %v %v", m["status"], m["reason"], m["message"]), m["status"] == "True", nil
+		return fmt.Sprintf("%s=%v %v %v", kind, m["status"], m["reason"], m["message"]), m["status"] == "True", nil
 	}
-	return "no condition Ready yet", false, nil
+	return "no condition " + kind + " yet", false, nil
 }
 
 // pollUntil polls until what holds, and says what it saw last when it never does.

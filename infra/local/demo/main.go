@@ -1,5 +1,5 @@
-// Command joiner-local shows Joiner's main job (run) or a NodeRollout (rollout) on this machine, keeps the environment
-// up to play with (up, down), or tries the stack and the functions of a release (try).
+// Command joiner-local shows Joiner's main job (run), a NodeRollout (rollout) or devices by DRA (devices) on this
+// machine, keeps the environment up to play with (up, down), or tries the stack and the functions of a release (try).
 //
 // It needs what `make local` builds: the control plane, and but for try the functions and the synthesized stack.
 package main
@@ -17,6 +17,7 @@ import (
 const usage = `usage: joiner-local COMMAND
   run     show the main job, from an empty cluster to an empty cluster
   rollout show a NodeRollout: an image whose nodes never become Ready, and a good one
+  devices show pods that claim devices of DRA drivers, which publish them late, in parts, too few or never
   up      start the environment and leave it running
   down    end what up started
   try ASSEMBLY MANIFEST
@@ -50,6 +51,8 @@ func runCommand(ctx context.Context, args []string) error {
 		return tellStory(ctx, root)
 	case "rollout":
 		return runRollout(ctx, root)
+	case "devices":
+		return showDevices(ctx, root)
 	case "up":
 		return startServer(ctx, root)
 	case "serve":

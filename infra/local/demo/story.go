@@ -63,6 +63,16 @@ func runRollout(ctx context.Context, root string) error {
 	return nil
 }
 
+// showDevices tells the story of pods that claim devices.
+func showDevices(ctx context.Context, root string) error {
+	o := playOptions{root: root, chapters: devicesSteps()}
+	if err := playChapters(ctx, o, (*story).printFunctions); err != nil {
+		return err
+	}
+	fmt.Println("\n== pods that claim devices got nodes that have them, and what nobody can count was refused with words")
+	return nil
+}
+
 // playOptions say what is played.
 type playOptions struct {
 	root     string // of the repository

@@ -42,6 +42,9 @@ type Behavior struct {
 	Late       time.Duration // added to the boot delay
 	NeverReady bool          // registers, but its network never comes up
 	Unapproved bool          // nobody approves its request for a serving certificate
+	// DRA says that its devices are for DRA drivers to publish, and that no device plugin offers them.
+	DRA    bool
+	Slices []Slice // that these publish
 }
 
 // Agent is something on every node that takes off a startup taint when it has done its part.

@@ -13,6 +13,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/client-go/kubernetes"
@@ -202,12 +203,43 @@ func TestStoppedInstanceComesBack(t *testing.T) {
 	})
 }
 
+// Devices of a node with DRA drivers are in their slices, which end with the Node, and not among what the kubelet offers.
+func TestDriversPublishDevices(t *testing.T) {
+	t.Parallel()
+	s := newStage(t, func(o *Options) {
+		o.Facts = func(string) (Facts, bool) {
+			return Facts{VCPU: 4, MemoryMiB: 16384, Arch: "amd64", PodsByENI: 29, Devices: map[string]int64{"nvidia.com/gpu": 1}}, true
+		}
+		o.Behavior = func(Instance) Behavior {
+			spec := resourcev1.ResourceSliceSpec{Driver: "gpu.example.com", Pool: resourcev1.ResourcePool{ResourceSliceCount: 2}}
+			one, two := spec, spec
+			one.Devices, two.Devices = []resourcev1.Device{{Name: "first"}}, []resourcev1.Device{{Name: "second"}}
+			return Behavior{DRA: true, Slices: []Slice{{After: time.Second, Spec: two}, {Spec: one}}}
+		}
+	})
+	i := s.instance(t, "")
+	s.AnnounceInstance(i)
+	n := s.awaitNode(t, i.PrivateDNS, "readiness", isReady)
+	s.work.Wait()
+	all, err := s.api.ResourceV1().ResourceSlices().List(t.Context(), metav1.ListOptions{FieldSelector: "spec.nodeName=" + n.Name})
+	if err != nil {
+		t.Fatal(err)
+	}
+	got := amounts(n.Status.Capacity, "nvidia.com/gpu")
+	for _, slice := range all.Items {
+		got += fmt.Sprint(" ", slice.Spec.Pool.Name == n.Name, slice.OwnerReferences[0].UID == n.UID, slice.Spec.Devices[0].Name)
+	}
+	if want := "0 true truefirst true truesecond"; got != want {
+		t.Errorf("GPUs and slices are %s, want %s", got, want)
+	}
+}
+
 // The Node is made under the kubelet's own name, so the API server's NodeRestriction has its say.
 func TestNodeRestrictionJudges(t *testing.T) {
 	t.Parallel()
 	s := newStage(t, nil)
 	i := s.instance(t, "")
-	n, err := s.prepareNode(i)
+	n, err := s.prepareNode(i, Behavior{})
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -25,7 +25,7 @@ func (b *Bridge) joinCluster(ctx context.Context, i Instance) error {
 	if behavior.NeverJoin {
 		return errors.New("does not join: told so")
 	}
-	node, err := b.prepareNode(i)
+	node, err := b.prepareNode(i, behavior)
 	if err != nil {
 		return fmt.Errorf("does not join: %w", err)
 	}
@@ -46,7 +46,10 @@ func (b *Bridge) joinCluster(ctx context.Context, i Instance) error {
 	if err := b.initializeNode(ctx, i); err != nil {
 		return err
 	}
-	return b.runAgents(ctx, i)
+	if err := b.runAgents(ctx, i); err != nil {
+		return err
+	}
+	return b.publishSlices(ctx, i, behavior.Slices)
 }
 
 func (b *Bridge) behaviorOf(i Instance) Behavior {
@@ -59,7 +62,7 @@ func (b *Bridge) behaviorOf(i Instance) Behavior {
 }
 
 // prepareNode works out the Node from the user data, and refuses what would keep the real kubelet out.
-func (b *Bridge) prepareNode(i Instance) (*corev1.Node, error) {
+func (b *Bridge) prepareNode(i Instance, behavior Behavior) (*corev1.Node, error) {
 	if i.RootGiB == 0 {
 		i.RootGiB = 20
 	}
@@ -78,6 +81,9 @@ func (b *Bridge) prepareNode(i Instance) (*corev1.Node, error) {
 	facts, ok := b.options.Facts(i.Type)
 	if !ok {
 		return nil, fmt.Errorf("instance type %q is unknown", i.Type)
+	}
+	if behavior.DRA {
+		facts.Devices = nil
 	}
 	return i.newNode(boot, facts)
 }
