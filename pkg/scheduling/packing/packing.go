@@ -96,7 +96,7 @@ func (w *Problem) withHeldBack(st Strategy, ls *lessons, a *Solution) *Solution 
 	pk.run()
 	pk.learned = &lessons{groups: ls.groups}
 	pk.resetLevels()
-	pk.packTier(held)
+	pk.packTier(func(*podclass.Class) bool { return true }) // others may follow them
 	pk.a.trimBrokenRules()
 	return pk.a
 }
