@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"math/bits"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -237,7 +238,9 @@ func makeChange(c *manifests.Cluster, s cluster.Snapshot, x whatif.Change) (*man
 				}
 				at := slices.IndexFunc(out.Pods, func(p corev1.Pod) bool { return p.Namespace+"/"+p.Name == s.Pods[i].Key() })
 				out.Pods[at] = *out.Pods[at].DeepCopy()
-				if err := writePod(&out.Pods[at], s.Pods[i], after.Pods[i], e); err != nil {
+				to := after.Pods[i]
+				to.Tolerations = alone.Pods[i].Tolerations // its own is the last
+				if err := writePod(&out.Pods[at], s.Pods[i], to, e); err != nil {
 					return nil, err
 				}
 			}
@@ -363,7 +366,9 @@ func cutRequests(spec *corev1.PodSpec, name string, before, after cluster.Pod) {
 	cut := func(r *corev1.ResourceRequirements) {
 		if q, asks := r.Requests[key]; asks {
 			n := translate.Amounts(corev1.ResourceList{key: q}).Get(name)
-			r.Requests[key] = resource.MustParse(resources.Format(name, n*to/was))
+			hi, lo := bits.Mul64(uint64(n), uint64(to)) // more than 63 bits
+			part, _ := bits.Div64(hi, lo, uint64(was))
+			r.Requests[key] = resource.MustParse(resources.Format(name, int64(part)))
 		}
 	}
 	for i := range spec.Containers {
