@@ -146,10 +146,19 @@ func (w *wanted) meets(selector map[string]string) bool {
 	})
 }
 
-// countedPart is a class of a bundle that counts, with the pods that ask for it.
-type countedPart struct {
-	class DeviceClass
+// mostBundles is how many different bundles count: a cluster has a few, and each is compared with all before it.
+const mostBundles = 20
+
+// bundle is one that counts, with the pods that ask for it.
+type bundle struct {
+	parts []DeviceClass
 	by    *wanted
+}
+
+// rival is a resource that may be of the same devices as a bundle, with the pods that ask for it.
+type rival struct {
+	resource string
+	by       *wanted
 }
 
 // refuseBundles refuses the pods with bundles of whose devices pods want some that may be on the same node: which of
@@ -160,48 +169,67 @@ func refuseBundles(pods []cluster.Pod, all []DeviceClass) {
 	slices.SortFunc(names, func(a, b string) int {
 		return cmp.Or(wants[a].since.Compare(wants[b].since), strings.Compare(a, b))
 	})
-	var counted []countedPart
+	var counted []bundle
 	for _, name := range names {
-		parts, by, others := bundleParts(all, name), &wanted{}, map[string]string{}
+		one, others := bundle{bundleParts(all, name), &wanted{}}, map[string]string{}
+		isOneTooMany := len(counted) == mostBundles
+		var rivals []rival
+		if !isOneTooMany {
+			rivals = one.findRivals(all, counted, wants)
+		}
 		for _, p := range asking[name] {
 			selector := fmt.Sprint(p.NodeSelector)
 			if _, known := others[selector]; !known {
-				others[selector] = otherWant(parts, all, counted, wants, p.NodeSelector)
+				others[selector] = firstMet(rivals, p.NodeSelector)
 			}
-			if other := others[selector]; other == "" {
-				by.add(p)
-			} else {
-				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("its devices on one PCIe root cannot be "+
-					"counted: pods ask for %s too, which may be of the same devices", other))
+			why := ""
+			switch other := others[selector]; {
+			case isOneTooMany:
+				why = fmt.Sprintf("pods ask for more than %d different numbers of such devices, and these were asked for last",
+					mostBundles)
+			case other != "":
+				why = fmt.Sprintf("pods ask for %s too, which may be of the same devices", other)
+			default:
+				one.by.add(p)
+				continue
 			}
+			p.Unmodelled = append(slices.Clip(p.Unmodelled), "its devices on one PCIe root cannot be counted: "+why)
 		}
-		for _, part := range parts {
-			counted = append(counted, countedPart{part, by})
+		if len(one.by.by) > 0 {
+			counted = append(counted, one)
 		}
 	}
 }
 
-// otherWant is a resource that pods ask for that may be on the same node as one with the selector, and that may be of
-// devices of its bundle; empty if there is none. counted are the bundles that were claimed before.
-func otherWant(parts, all []DeviceClass, counted []countedPart, wants map[string]*wanted,
-	selector map[string]string) string {
-	for _, part := range parts {
+// findRivals returns what pods ask for that may be of devices of the bundle; counted are those that were claimed
+// before.
+func (b bundle) findRivals(all []DeviceClass, counted []bundle, wants map[string]*wanted) (out []rival) {
+	for _, part := range b.parts {
 		for _, c := range all {
 			if c.Unread != "" || !c.overlap(part) {
 				continue
 			}
-			names := []string{deviceResource(c.Name), cluster.Whole + c.Name, c.Resource, c.CountedBy}
-			if at := slices.IndexFunc(names, func(name string) bool {
-				return wants[name] != nil && wants[name].meets(selector)
-			}); at >= 0 {
-				return names[at]
+			for _, name := range []string{deviceResource(c.Name), cluster.Whole + c.Name, c.Resource, c.CountedBy} {
+				if wants[name] != nil {
+					out = append(out, rival{name, wants[name]})
+				}
 			}
 		}
 		for _, before := range counted {
-			if before.class.overlap(part) && before.by.meets(selector) {
-				return before.class.Resource
+			known := slices.ContainsFunc(out, func(r rival) bool { return r.by == before.by })
+			if !known && slices.ContainsFunc(before.parts, part.overlap) {
+				out = append(out, rival{before.parts[0].Resource, before.by})
 			}
 		}
+	}
+	return out
+}
+
+// firstMet is the first of the resources that pods ask for that may be on the same node as one with the selector; empty
+// if there is none.
+func firstMet(rivals []rival, selector map[string]string) string {
+	if at := slices.IndexFunc(rivals, func(r rival) bool { return r.by.meets(selector) }); at >= 0 {
+		return rivals[at].resource
 	}
 	return ""
 }

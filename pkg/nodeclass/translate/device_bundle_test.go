@@ -280,3 +280,29 @@ func TestManyNodeSelectorsThatWantDevices(t *testing.T) {
 		}
 	}
 }
+
+// A tenant that asks for hundreds of different bundles, each pod on nodes of its own, costs itself alone: those that
+// were asked for first count, and the others are refused.
+func TestManyDifferentBundles(t *testing.T) {
+	classes := translate.UsualDeviceClasses()
+	translate.GroupClasses(classes)
+	var pods []cluster.Pod
+	for i := range 5000 {
+		p := cluster.Pod{Name: fmt.Sprint(i), Created: time.Unix(int64(i), 0), NodeSelector: map[string]string{"a": fmt.Sprint(i)}, Need: resources.List{CPU: 1}}
+		p.Need = p.Need.With(fmt.Sprintf("%s%d_efa.networking.k8s.aws_%d_gpu.nvidia.com", cluster.Bundle, 1+i%16, 1+i/16%16), 1)
+		pods = append(pods, p)
+	}
+	translate.SettleClaims(pods, classes)
+	counted, last := 0, ""
+	for _, p := range pods {
+		if len(p.Unmodelled) == 0 {
+			counted++
+		} else {
+			last = p.Unmodelled[0]
+		}
+	}
+	// of 5,000 / 256 pods each that ask for the first twenty
+	if want := "its devices on one PCIe root cannot be counted: pods ask for more than 20 different numbers of such devices, and these were asked for last"; counted != 400 || last != want {
+		t.Errorf("%d count, want 400; the last one: %s", counted, last)
+	}
+}

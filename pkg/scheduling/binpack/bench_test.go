@@ -5,10 +5,14 @@ import (
 	"slices"
 	"testing"
 
+	resourcev1 "k8s.io/api/resource/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/prices"
@@ -175,3 +179,49 @@ func BenchmarkWhatIf(b *testing.B) {
 	}
 	b.ReportMetric(float64(launched)/float64(b.N*len(asked)), "launches/question")
 }
+
+// claiming is a cluster of n pods that claim devices: a GPU with four interfaces on one PCIe root, some GPUs, Neuron
+// devices, all GPUs of a node, and a GPU by its extended resource. A nodeSelector keeps the first apart from the others.
+func claiming(b *testing.B, n int) cluster.Snapshot {
+	s := manypods.Services(b, 0)
+	s.Pools[0].Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-family", "p5", "g6", "g6e", "inf2"))
+	ask := func(class string, count int64, mode resourcev1.DeviceAllocationMode) resourcev1.DeviceRequest {
+		return resourcev1.DeviceRequest{Name: "r-" + class, Exactly: &resourcev1.ExactDeviceRequest{DeviceClassName: class, Count: count, AllocationMode: mode}}
+	}
+	const gpus, efas, neurons = "gpu.nvidia.com", "efa.networking.k8s.aws", "neuron.aws.com"
+	root := resourcev1.FullyQualifiedName("resource.kubernetes.io/pcieRoot")
+	specs := []resourcev1.DeviceClaim{{Requests: []resourcev1.DeviceRequest{ask(gpus, 1, ""), ask(efas, 4, "")}, Constraints: []resourcev1.DeviceConstraint{{MatchAttribute: &root}}},
+		{Requests: []resourcev1.DeviceRequest{ask(gpus, 1, "")}}, {Requests: []resourcev1.DeviceRequest{ask(gpus, 2, "")}}, {Requests: []resourcev1.DeviceRequest{ask(neurons, 1, "")}},
+		{Requests: []resourcev1.DeviceRequest{ask(gpus, 0, resourcev1.DeviceAllocationModeAll)}}}
+	classes := translate.UsualDeviceClasses()
+	classes[1].Resource = instancetypes.ResourceNVIDIA
+	translate.GroupClasses(classes)
+	claims := translate.NewDeviceClaims(classes, translate.NewClaimedDevices())
+	for i, devices := range specs {
+		claims.AddTemplate(&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("t", i)},
+			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: devices}}})
+	}
+	for i := range n {
+		kind := []int{0, 0, 0, 0, 1, 1, 2, 3, 4, 5}[i%10]
+		p := cluster.Pod{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), Phase: "Pending", Unscheduled: true,
+			Need: resources.List{CPU: int64(500 * (1 + i/10%4)), Memory: int64(1+i/10%3) * 2048 * resources.MiB, Pods: 1}}
+		p.NodeSelector = map[string]string{"karpenter.k8s.aws/instance-family": []string{"p5", "g6", "g6e", "inf2", "g6", "g6"}[kind]}
+		if kind < len(specs) {
+			p.DeviceTemplates = []string{fmt.Sprint("t", kind)}
+			claims.FillPod(&p)
+		} else {
+			p.Need = p.Need.With(instancetypes.ResourceNVIDIA, 1)
+		}
+		s.Pods = append(s.Pods, p)
+	}
+	translate.SettleClaims(s.Pods, classes)
+	s.Devices.Known = true
+	for _, name := range translate.UnmetResources(s) {
+		for _, c := range translate.ServingClasses(classes, name) {
+			s.Devices.Classes = append(s.Devices.Classes, c.DeviceClass)
+		}
+	}
+	return s
+}
+
+func BenchmarkClaims5000(b *testing.B) { benchmark(b, claiming(b, 5000)) }
