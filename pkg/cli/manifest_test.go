@@ -150,6 +150,49 @@ func TestPlanOfDevicesOnOnePCIeRoot(t *testing.T) {
 	}
 }
 
+// Claims of files are read as of v1 and of v1beta1, whose requests name a DeviceClass themselves. A driver whose devices
+// nobody counts is named, and no field that claims do not have.
+func TestPlanOfClaims(t *testing.T) {
+	const class = "apiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: odd}\nspec: {selectors: [{cel: {expression: device.driver == 'odd.example.com'}}]}\n---\n"
+	const template = "apiVersion: resource.k8s.io/%s\nkind: ResourceClaimTemplate\nmetadata: {name: t}\nspec: {spec: {devices: {requests: [{name: r, %s}]}}}\n---\n"
+	const pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {resourceClaims: [{name: c, resourceClaimTemplateName: t}], " +
+		"containers: [{name: a, image: a, resources: {requests: {cpu: 1, memory: 1Gi}, claims: [{name: c}]}}]}\n---\n"
+	for _, c := range []struct {
+		version, request string
+		nodes            int
+		says             string
+	}{
+		{"v1", "exactly: {deviceClassName: gpu.nvidia.com}", 1, ""},
+		{"v1beta2", "exactly: {deviceClassName: gpu.nvidia.com}", 1, ""},
+		{"v1beta1", "deviceClassName: gpu.nvidia.com, count: 1", 1, ""},
+		{"v1beta1", "deviceClassName: gpu.nvidia.com, selectors: [{cel: {expression: 'true'}}]", 0, "request r has selectors of its own"},
+		{"v1beta1", "firstAvailable: [{name: g, deviceClassName: gpu.nvidia.com}]", 0, "request r is firstAvailable"},
+		{"v1", "exacly: {}", 0, "request r asks for nothing"},
+		{"v1", "exactly: {deviceClassName: odd}", 0, "; how many devices of DeviceClass odd (driver odd.example.com) an instance type has is not known: " +
+			"a NodeOverlay says it with capacity deviceclass.resource.kubernetes.io/odd"},
+	} {
+		file := filepath.Join(t.TempDir(), "a.yaml")
+		if err := os.WriteFile(file, []byte(class+fmt.Sprintf(template, c.version, c.request)+pod+plainPool), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		var p workload.Placement
+		code, out, progress := run("plan", "-f", file, "-o", "json")
+		if err := json.Unmarshal([]byte(out), &p); code != 0 && code != 2 || err != nil {
+			t.Fatalf("exit %d, %v, %s%s", code, err, out, progress)
+		}
+		why := ""
+		for _, u := range p.Unplaced {
+			why = strings.Join(u.Reasons, " ")
+		}
+		if len(p.NodeClaims) != c.nodes || !strings.Contains(why, c.says) || c.nodes > 0 && strings.Contains(progress, "no such field") {
+			t.Errorf("%s %s: %d nodes, %s\n%s", c.version, c.request, len(p.NodeClaims), why, progress)
+		}
+		if strings.Contains(out, "spec.containers[*].resources.requests.deviceclass") {
+			t.Errorf("%s %s: a field that pods do not have is to be changed: %s", c.version, c.request, out)
+		}
+	}
+}
+
 // A DaemonSet of Amazon EKS that the files have is counted as they have it, and not twice.
 func TestDaemonSetsOfTheFilesAreCountedOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "f.yaml")

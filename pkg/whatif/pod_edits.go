@@ -170,9 +170,13 @@ func stepsOf(resource string) (raised, cut int64) {
 	return 1, 1
 }
 
-// requestFamilies cut one request, and do without one of an extended resource.
+// requestFamilies cut one request, and do without one of an extended resource. What a ResourceClaim asks for stands in
+// no field of the pod.
 func (p pods) requestFamilies() (out []family) {
 	for _, name := range p.Need.Names() {
+		if cluster.IsClaimed(name) {
+			continue
+		}
 		was := p.Need.Get(name) // 1 of pods, which is not cut
 		_, step := stepsOf(name)
 		count := (was - 1) / step

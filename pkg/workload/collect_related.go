@@ -121,7 +121,10 @@ func (c *manifestCollector) addRollout(d manifest.Document) error {
 
 // addRule takes an object that changes pods: their number, where their volumes can be, or what admission makes of them.
 func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error) {
-	group, _, _ := strings.Cut(d.APIVersion, "/")
+	group, version, _ := strings.Cut(d.APIVersion, "/")
+	if group == "resource.k8s.io" && version == "v1beta1" {
+		d.Body = withExactly(d.Body)
+	}
 	switch group + " " + d.Kind {
 	case "scheduling.k8s.io PriorityClass":
 		_, err = addNamed(c, d, &c.rules.PriorityClasses)
@@ -147,6 +150,39 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 		return false, nil
 	}
 	return true, err
+}
+
+// withExactly is a claim of resource.k8s.io/v1beta1, or a template of one, as v1 has it: what a request asks for
+// exactly stands in a field of that name.
+func withExactly(body []byte) []byte {
+	var tree any
+	if json.Unmarshal(body, &tree) != nil {
+		return body // reading it says what is wrong
+	}
+	at := func(in any, field string) any {
+		object, _ := in.(map[string]any)
+		return object[field]
+	}
+	spec := at(tree, "spec")
+	if inner := at(spec, "spec"); inner != nil {
+		spec = inner
+	}
+	requests, _ := at(at(spec, "devices"), "requests").([]any)
+	for _, r := range requests {
+		request, is := r.(map[string]any)
+		if !is || request["deviceClassName"] == nil {
+			continue
+		}
+		exactly := maps.Clone(request)
+		delete(exactly, "name")
+		maps.DeleteFunc(request, func(field string, _ any) bool { return field != "name" })
+		request["exactly"] = exactly
+	}
+	out, err := json.Marshal(tree)
+	if err != nil {
+		return body
+	}
+	return out
 }
 
 // addNamed reads an object into the list, and returns where it stands there.

@@ -92,8 +92,10 @@ func newDeviceAsk(in resourcev1.ResourceClaimSpec) deviceAsk {
 func uncountable(r resourcev1.DeviceRequest) string {
 	e := r.Exactly
 	switch {
-	case e == nil:
+	case len(r.FirstAvailable) > 0:
 		return "is firstAvailable"
+	case e == nil:
+		return "asks for nothing: it has neither exactly nor firstAvailable"
 	case e.AllocationMode != "" && e.AllocationMode != resourcev1.DeviceAllocationModeExactCount &&
 		e.AllocationMode != resourcev1.DeviceAllocationModeAll:
 		return fmt.Sprintf("has the allocation mode %.80s, neither ExactCount nor All", e.AllocationMode)

@@ -199,6 +199,9 @@ func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capac
 	for _, name := range short {
 		parts = append(parts, name+"="+resources.Format(name, most.Get(name)))
 		less += e.neverHad(p, name)
+		if most.Get(name) == 0 {
+			less += e.uncountedDevices(name)
+		}
 	}
 	const millionCores = 1_000_000_000 // in millicores
 	if need.CPU >= millionCores {
@@ -224,6 +227,16 @@ func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
 	}
 	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names, resource,
 		until.UTC().Format(time.RFC3339))
+}
+
+// uncountedDevices says of a resource of devices that nobody knows how many an instance type has.
+func (e Explainer) uncountedDevices(resource string) string {
+	c, served := e.Solution.W.S.Devices.Server(resource)
+	if !served || c.CountedBy != "" || !cluster.IsClaimed(resource) {
+		return ""
+	}
+	return fmt.Sprintf("; how many devices of DeviceClass %s (driver %s) an instance type has is not known: a NodeOverlay "+
+		"says it with capacity %s", c.Name, c.Driver, resource)
 }
 
 // notSold sums up why offers are not available.
