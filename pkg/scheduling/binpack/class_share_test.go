@@ -2,6 +2,7 @@ package binpack
 
 import (
 	"fmt"
+	"runtime"
 	"strings"
 	"testing"
 	"time"
@@ -50,6 +51,30 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// 200 DaemonSets, each as much work as one may be, are little work and memory for a pass: half a GiB is all that a
+// function has, and no pods of any of them are counted.
+func TestDaemonSetsOfATenantAreLittleWork(t *testing.T) {
+	for _, kind := range []string{"ports", "resources", "terms"} {
+		s := manypods.Services(t, 100)
+		for _, d := range manypods.Hostile(kind, 200) {
+			d.Owner, d.Phase, d.Unscheduled = cluster.OwnerDaemonSet, "", false
+			d.Need.CPU, d.Need.Memory = 1, resources.MiB
+			s.Daemons = append(s.Daemons, d)
+		}
+		s.Rules.PackingIterations = cluster.NoIterations
+		sells := ResolveOfferings(s)
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		p := PodsFrom(s, sells)
+		runtime.ReadMemStats(&after)
+		mib := (after.TotalAlloc - before.TotalAlloc) >> 20
+		t.Logf("%s: %d MiB allocated", kind, mib)
+		if mib > 200 || len(p.Unplaced) > 0 {
+			t.Errorf("%s: %d MiB allocated, %d pods without a place", kind, mib, len(p.Unplaced))
+		}
 	}
 }
 

@@ -57,7 +57,7 @@ func (b *Bin) HasGuests() bool {
 func (b *Bin) Clone() *Bin {
 	c := *b
 	c.Room, c.Count, c.Anti = slices.Clone(b.Room), slices.Clone(b.Count), slices.Clone(b.Anti)
-	c.Ports = slices.Clone(b.Ports)
+	c.Ports = slices.Clip(b.Ports)
 	c.Disks = b.Disks.Clone()
 	return &c
 }

@@ -24,9 +24,13 @@ func (b *CatalogBuilder) countDaemons(p *Pool) {
 			continue
 		}
 		o.Daemons = slices.DeleteFunc(o.Daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
-		for _, i := range o.Daemons {
-			o.DaemonNeed = o.DaemonNeed.Add(as.Daemons[i].Pod.Need)
-			o.Ports = append(o.Ports, as.Daemons[i].Pod.HostPorts...)
+		if i > 0 && slices.Equal(o.Daemons, p.Offers[i-1].Daemons) {
+			o.DaemonNeed, o.Ports = p.Offers[i-1].DaemonNeed, p.Offers[i-1].Ports
+		} else {
+			for _, i := range o.Daemons {
+				o.DaemonNeed = o.DaemonNeed.Add(as.Daemons[i].Pod.Need)
+				o.Ports = append(o.Ports, as.Daemons[i].Pod.HostPorts...)
+			}
 		}
 		o.Room = b.catalog.dims.VectorOf(o.InstanceType.Type.Allocatable.Sub(o.DaemonNeed))
 		b.catalog.dims.SetVolumes(o.Room, o.InstanceType.Volumes)
@@ -54,8 +58,10 @@ func oversizedIn(as *podclass.Admissions, offers []*Offering) (out []int) {
 	taken := make([]resources.List, len(offers))
 	for _, i := range all {
 		need := as.Daemons[i].Pod.Need
-		if !slices.ContainsFunc(admitted[i],
-			func(k int) bool { return taken[k].Add(need).FitsIn(offers[k].InstanceType.Type.Allocatable) }) {
+		if !slices.ContainsFunc(admitted[i], func(k int) bool {
+			all := offers[k].InstanceType.Type.Allocatable
+			return need.FitsIn(all) && taken[k].Add(need).FitsIn(all)
+		}) {
 			out = append(out, i)
 			continue
 		}

@@ -43,7 +43,7 @@ func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
 			return n
 		},
 		Count: func(i int) int { return d.count[i] }, Anti: func(i int) int { return d.anti[i] }, Total: a.Total,
-		Ports: slices.Clone(o.Ports), Disks: o.AttachableOnNew(a.W.Classes),
+		Ports: slices.Clip(o.Ports), Disks: o.AttachableOnNew(a.W.Classes),
 	}
 	return d
 }
@@ -80,7 +80,7 @@ func draftOnExisting(a *Solution, b *capacity.Bin) *nodeDraft {
 		},
 		Count: func(i int) int { return b.Count[i] + d.count[i] },
 		Anti:  func(i int) int { return b.Anti[i] + d.anti[i] },
-		Total: a.Total, Ports: slices.Clone(b.Ports), Disks: b.Disks.Clone(),
+		Total: a.Total, Ports: slices.Clip(b.Ports), Disks: b.Disks.Clone(),
 	}
 	return d
 }

@@ -133,6 +133,6 @@ func (a *Solution) NewBin(o *capacity.Offering, charge resources.List) *capacity
 		Offer: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
 		Room:  slices.Clone(o.Room),
 		Disks: o.AttachableOnNew(a.W.Classes),
-		Ports: slices.Clone(o.Ports), Count: make([]int, counters), Anti: make([]int, counters),
+		Ports: slices.Clip(o.Ports), Count: make([]int, counters), Anti: make([]int, counters),
 	}
 }

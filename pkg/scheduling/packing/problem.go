@@ -61,7 +61,7 @@ func NewDemand(s cluster.Snapshot, aside podclass.SetAside) *Problem {
 // ResolveOffers adds what pools can launch. Up to few pools are all looked at.
 func (w *Problem) ResolveOffers(sells func(class string) []instancetypes.Type, few int) {
 	w.SetDims(w.Classes.NeededResources())
-	w.Admissions = podclass.NewAdmissions(w.S)
+	w.Admissions = podclass.NewAdmissions(w.S, w.Classes.List)
 	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages}
 	w.Catalog = b.FindPools(w.Dims, w.Admissions, few, sells)
 }

@@ -76,10 +76,10 @@ type Admissions struct {
 	Pools      int // so far
 }
 
-// NewAdmissions is a table that has only those of the snapshot's DaemonSets.
-func NewAdmissions(s cluster.Snapshot) *Admissions {
+// NewAdmissions is a table that has only those of the snapshot's DaemonSets, for these classes of pods.
+func NewAdmissions(s cluster.Snapshot, waiting []*Class) *Admissions {
 	as := &Admissions{ByID: map[string]*Admission{}, Namespaces: topology.IndexNamespaces(s.Namespaces)}
-	as.addDaemons(s.Daemons)
+	as.addDaemons(s.Daemons, waiting)
 	return as
 }
 

@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/model/topology"
 )
@@ -17,13 +18,20 @@ type Daemon struct {
 	Admission *Admission
 }
 
-// addDaemons adds the DaemonSets, whose pods every node of theirs runs.
-func (as *Admissions) addDaemons(list []cluster.Pod) {
+// addDaemons adds the DaemonSets, whose pods every node of theirs runs. Of their host ports those count that a pod of
+// the classes asks for.
+func (as *Admissions) addDaemons(list []cluster.Pod, waiting []*Class) {
+	var asked []cluster.HostPort
+	for _, k := range waiting {
+		asked = append(asked, k.Pod.HostPorts...)
+	}
 	for _, d := range list {
 		if d.Need.IsZero() && len(d.Unmodelled) > 0 {
 			continue // it counts for no node: see translate.BoundDaemons
 		}
 		d.NodePrefers = nil
+		d.HostPorts = lists.Where(d.HostPorts,
+			func(h cluster.HostPort) bool { return cluster.PortsConflict([]cluster.HostPort{h}, asked) })
 		x := RelaxationSteps(d, true, false)[0]
 		as.Daemons = append(as.Daemons, Daemon{Pod: d,
 			Admission: as.AdmissionFor(x.NodeAlternatives(false), x.EffectiveTolerations())})
