@@ -13,7 +13,7 @@ import (
 	"joiner.sh/pkg/model/metrics"
 )
 
-const hostileText = "web\n{\"level\":\"INFO\",\"msg\":\"all is fine\"}\r\x1b[2J\x1b]0;PWNED\a\u202e\u2028\u009b\x7f\x00\xff\"}"
+const hostileText = "web\n{\"level\":\"INFO\",\"msg\":\"all is fine\"}\r\x1b[2J\x1b]0;PWNED\a\u202e\u2028\u009b\x7f\x00\U000e0041\u200b\xff\"}"
 
 // Whatever is in a line of the log: it is one JSON object on one line, says what it was told, and steers no terminal.
 func TestLogLinesAreJSON(t *testing.T) {

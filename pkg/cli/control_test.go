@@ -20,6 +20,7 @@ func TestControlsAreSpeltOut(t *testing.T) {
 		"one byte of CSI": {"a\u009b2J\x7f", `a\u009b2J\u007f`, `a\u009b2J\u007f`},
 		"raw CSI":         {"a\x9b2J", "a\ufffd2J", "a\ufffd2J"},
 		"turned around":   {"a\u202eb\u2066c\u200fd", `a\u202eb\u2066c\u200fd`, `a\u202eb\u2066c\u200fd`},
+		"of no width":     {"a\u200bb\u2060\ufeff\u00ad\U000e0041\u3164c", `a\u200bb\u2060\ufeff\u00ad\udb40\udc41\u3164c`, `a\u200bb\u2060\ufeff\u00ad\udb40\udc41\u3164c`},
 		"our colours":     {text.Colors{text.FgRed, text.Bold}.Sprint("x"), `\u001b[31;1mx\u001b[0m`, "\x1b[31;1mx\x1b[0m"},
 		"hidden":          {"\x1b[8mx\x1b[0;8m", `\u001b[8mx\u001b[0;8m`, `\u001b[8mx\u001b[0;8m`},
 	} {

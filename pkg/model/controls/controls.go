@@ -8,18 +8,24 @@ import (
 	"io"
 	"strings"
 	"unicode"
+	"unicode/utf16"
 	"unicode/utf8"
 )
 
-// Steers reports whether a terminal obeys the character in place of showing it: controls but for tabs and new lines,
-// and those that turn the direction of writing.
+// Steers reports whether a terminal obeys the character in place of showing it, or shows nothing: controls but for tabs
+// and new lines, those that turn the direction of writing, and those of no width, with which a name looks like another.
 func Steers(r rune) bool {
-	return unicode.IsControl(r) && r != '\n' && r != '\t' || unicode.Is(unicode.Bidi_Control, r) ||
-		r == '\u2028' || r == '\u2029'
+	return unicode.IsControl(r) && r != '\n' && r != '\t' ||
+		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2028' || r == '\u2029'
 }
 
 // Spell returns the character as it is spelt out: \u001b and the like, which JSON reads as the character.
-func Spell(r rune) string { return fmt.Sprintf(`\u%04x`, r) }
+func Spell(r rune) string {
+	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
+		return fmt.Sprintf(`\u%04x\u%04x`, high, low)
+	}
+	return fmt.Sprintf(`\u%04x`, r)
+}
 
 // Escape returns the text with the characters spelt out that steer. What is no UTF-8 becomes the sign for it.
 func Escape(text string) string {
