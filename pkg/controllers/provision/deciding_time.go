@@ -17,7 +17,8 @@ const (
 	lessWhenLate, lessFor = 8, 10 * time.Minute
 	// namespacePart is the part of a pass's work that the pods of one namespace may take while pods of others wait:
 	// about a second. With it and crowdedPart others wait 1.8 s at most for 1,000 hostile pods of each of 36 kinds, in
-	// a function of 512 MiB. By the way work is counted, half of it lets them take twice as much; double was not tried.
+	// a function of 512 MiB; with 4 it is 2.4 s, with 16 1.1 s. Of 2,000 usual jobs no two of which are alike the first
+	// pass is about 1,290 then, with 4 about all, with 16 about 640.
 	namespacePart = 8
 	// leastDemand is enough for a few pods of each of some namespaces, in milliseconds of one core.
 	leastDemand = 16

@@ -13,13 +13,19 @@ import (
 	"joiner.sh/pkg/testing/manypods"
 )
 
-// besideHostile is a cluster in which usual pods wait beside 1,000 of one tenant, with the rules of a pass of a function
-// of 512 MiB that has a minute.
+// besideHostile is a cluster in which usual pods wait beside 1,000 of one tenant.
 func besideHostile(t testing.TB, kind string) cluster.Snapshot {
-	s := manypods.Services(t, 100)
-	if kind != "" {
-		s.Pods = append(s.Pods, manypods.Hostile(kind, 1000)...)
+	if kind == "" {
+		return besideUsual(t)
 	}
+	return besideUsual(t, manypods.Hostile(kind, 1000)...)
+}
+
+// besideUsual is a cluster in which these wait beside usual pods, with the rules of a pass of a function of 512 MiB that
+// has a minute.
+func besideUsual(t testing.TB, more ...cluster.Pod) cluster.Snapshot {
+	s := manypods.Services(t, 100)
+	s.Pods = append(s.Pods, more...)
 	for _, name := range manypods.Namespaces(2000) {
 		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: name, Labels: map[string]string{"kubernetes.io/metadata.name": name}})
 	}
@@ -62,6 +68,23 @@ func BenchmarkHostileTenant(b *testing.B) {
 			}
 			b.ReportMetric(more.Seconds()/(512./1769)/float64(b.N), "s-of-512-MiB")
 			b.ReportMetric(float64(counted)/1000, "counted-ms")
+		})
+	}
+}
+
+// BenchmarkBurst is by how many percent the plan for 2,000 usual pods of one namespace beside others is dearer than one
+// that is searched for as long as if there were none of crowdedPart.
+func BenchmarkBurst(b *testing.B) {
+	for _, kind := range manypods.BurstKinds() {
+		b.Run(kind, func(b *testing.B) {
+			s := besideUsual(b, manypods.Burst(kind, 2000)...)
+			var part, whole float64
+			for b.Loop() {
+				part = provisioning.Decide(s).Plan.TotalPrice()
+			}
+			s.Rules.PackingMilliseconds *= crowdedPart
+			whole = provisioning.Decide(s).Plan.TotalPrice()
+			b.ReportMetric(100*(part/whole-1), "%-dearer")
 		})
 	}
 }
