@@ -78,6 +78,35 @@ func TestDaemonSetsOfATenantAreLittleWork(t *testing.T) {
 	}
 }
 
+// 200 pods that keep away from DaemonSets, which run elsewhere, take about as long as those that keep away from none.
+func TestKeepingAwayFromDaemonSetsIsLittleWork(t *testing.T) {
+	took := func(far string) time.Duration {
+		s := manypods.Services(t, 100)
+		for i, d := range manypods.Hostile("sizes", 200) {
+			d.Owner, d.Phase, d.Unscheduled = cluster.OwnerDaemonSet, "", false
+			if d.Need.CPU, d.Need.Memory = 1, resources.MiB; i%2 == 0 {
+				d.Labels, d.NodeSelector = map[string]string{"far": "yes"}, map[string]string{instancetypes.LabelArch: "none"}
+			}
+			s.Daemons = append(s.Daemons, d)
+		}
+		for _, p := range manypods.Hostile("one term", 200) {
+			p.AntiAffinity = []cluster.AffinityTerm{{Key: podclass.LabelHost,
+				Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("far", far)}}}}
+			s.Pods = append(s.Pods, p)
+		}
+		s.Rules.PackingIterations = cluster.NoIterations
+		sells, began := ResolveOfferings(s), time.Now()
+		if p := PodsFrom(s, sells); len(p.Unplaced) > 0 {
+			t.Errorf("%d pods have no place", len(p.Unplaced))
+		}
+		return time.Since(began)
+	}
+	took("no")
+	if none, all := took("no"), took("yes"); all > 6*none {
+		t.Errorf("%s, and %s beside DaemonSets that run elsewhere", none, all)
+	}
+}
+
 // Pods of other namespaces wait for those of one no longer than is said, though a pass has time for more; a namespace that
 // waits alone has all of it.
 func TestOthersWaitForNoNamespace(t *testing.T) {

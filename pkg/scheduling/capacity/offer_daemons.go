@@ -105,18 +105,35 @@ func (cat *Catalog) OversizedDaemons() (out []plan.OversizedDaemon) {
 
 // Runs reports whether nodes of the offer have a pod of the DaemonSet and a value for the key.
 func (o *Offering) Runs(x podclass.Exclusion) bool {
-	return slices.Contains(o.Daemons, x.Daemon) && (x.Key == podclass.LabelHost || len(o.domainsFor(x.Key)) > 0)
+	_, runs := slices.BinarySearch(o.Daemons, x.Daemon)
+	return runs && o.hasDomain(x.Key)
+}
+
+func (o *Offering) hasDomain(key string) bool {
+	return key == podclass.LabelHost || len(o.domainsFor(key)) > 0
 }
 
 // KeepsOff reports whether pods of the admission may not be on nodes of the offering because of the DaemonSets that
-// those run.
+// those run. Both are sorted by DaemonSet, and gone through together: a tenant may have 200, and 1,000 such admissions.
 func (o *Offering) KeepsOff(a *podclass.Admission) bool {
-	return slices.ContainsFunc(a.Exclusions, o.Runs)
+	rest := o.Daemons
+	for _, x := range a.Exclusions {
+		for len(rest) > 0 && rest[0] < x.Daemon {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return false
+		}
+		if rest[0] == x.Daemon && o.hasDomain(x.Key) {
+			return true
+		}
+	}
+	return false
 }
 
 // awaits reports whether the host will have a pod of the DaemonSet and a value for the key.
 func (b *Bin) awaits(x podclass.Exclusion) bool {
-	if !slices.Contains(b.daemons, x.Daemon) {
+	if _, comes := slices.BinarySearch(b.daemons, x.Daemon); !comes {
 		return false
 	}
 	r, has := b.Known.Get(x.Key)
