@@ -190,6 +190,9 @@ func disksOf(n *awsv1.EC2NodeClass) []instancetypes.Disk {
 			continue
 		}
 		d := instancetypes.Disk{Type: "gp2", GiB: m.EBS.SizeGiB()}
+		if m.DeviceName != nil {
+			d.Device = *m.DeviceName
+		}
 		if m.EBS.VolumeType != nil {
 			d.Type = *m.EBS.VolumeType
 		}

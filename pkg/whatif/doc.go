@@ -3,6 +3,6 @@
 //
 // Start with ForPod in pod.go. An edit is one change of one object; search.go makes edits in a copy of the snapshot and
 // asks the decision again. The package knows what can be edited, and no rule: whether an edit helps says the packer, or
-// the evaluator of disruption. Its work is counted and bounded, so that it finds the same on every machine. It refuses
-// to know who reads objects and who changes them; edit.go says how an edit is written into an object that is given.
+// the evaluator of disruption. Its work is counted, so that it finds the same on every machine. It refuses to know who
+// reads and changes objects; edit.go says how an edit is written into an object that is given.
 package whatif

@@ -84,19 +84,16 @@ type Outcome struct {
 	// what new nodes cost more than without the change, USD per hour; below zero for what is saved
 	AddsUSD float64 `json:"addsUSD"`
 	// other pods that get a node too, namespace/name, sorted
-	Others []string `json:"others,omitempty"`
-
+	Others  []string `json:"others,omitempty"`
 	landing landing
 }
 
 // String says the change and what it brings in a sentence without a full stop.
 func (c Change) String() string {
-	parts := lists.Of(c.Edits, Edit.String)
-	out := strings.Join(parts, " and ") + ": " + c.Brings
-	switch n := len(c.Others); {
-	case n == 1:
+	out := strings.Join(lists.Of(c.Edits, Edit.String), " and ") + ": " + c.Brings
+	if n := len(c.Others); n == 1 {
 		out += ", and " + c.Others[0] + " gets a node too"
-	case n > 1:
+	} else if n > 1 {
 		out += fmt.Sprintf(", and %d other pods get a node too, such as %s", n, c.Others[0])
 	}
 	return out
@@ -166,8 +163,7 @@ func elementAt(i int) string { return fmt.Sprintf("[%d]", i) }
 // String joins the path by dots.
 func (p path) String() string { return strings.ReplaceAll(strings.Join(p, "."), ".[", "[") }
 
-// MergePatch is the edit as a JSON merge patch, where one can say it without what else is in a list. Pods are at the
-// path of the object's pod template, which is empty for a pod.
+// MergePatch is the edit as a JSON merge patch, if one can say it. Pods are at the path of the object's pod template.
 func (e Edit) MergePatch(template ...string) (patch string, ok bool) {
 	if e.at == nil || strings.Contains(e.Field, "[") {
 		return "", false

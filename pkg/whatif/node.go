@@ -3,7 +3,9 @@ package whatif
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -11,6 +13,7 @@ import (
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/provisioning/staticcapacity"
 	"joiner.sh/pkg/scheduling/binpack"
 )
@@ -75,18 +78,7 @@ func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *d
 	return out, true
 }
 
-// podsOn are the pods on the node, those together that the same object makes.
-func podsOn(s cluster.Snapshot, node string) []pods {
-	return podsAlike(s, func(p *cluster.Pod) bool {
-		return p.NodeName == node && p.Active() && p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode
-	})
-}
-
-// atDisruption is the path of what a NodePool says about disruption.
-const atDisruption = "spec.disruption"
-
-// protectionFamilies are edits of what keeps the node from disruption whatever it would save: the first of a node's
-// families, since most nodes that stay do so for one of them.
+// protectionFamilies are edits of what keeps the node from disruption whatever it would save, as it keeps most.
 func protectionFamilies(s cluster.Snapshot, h cluster.StateNode, on []pods) (out []family) {
 	at := pathOf(atAnnotations, v1.AnnotationDoNotDisrupt)
 	for i, n := range s.Nodes {
@@ -117,109 +109,283 @@ func protectionFamilies(s cluster.Snapshot, h cluster.StateNode, on []pods) (out
 	return out
 }
 
-// selected is how many of the pods the budget is about.
-func selected(b cluster.Budget, on []pods) (n int64) {
-	for _, p := range on {
-		if p.Namespace == b.Namespace && b.Selector.Matches(p.Labels) {
-			n += int64(len(p.names))
-		}
-	}
-	return n
-}
-
-// disruptionEdit changes what the pool says about disruption.
-func (p pool) disruptionEdit(at path, from, to string, change func(*cluster.Disruption)) Edit {
-	return p.edit(at, from, to, func(p *cluster.Pool) { change(&p.Disruption) })
-}
-
 // disruptionFamilies are all edits of what the pool says about disruption.
 func (p pool) disruptionFamilies() (out []family) {
 	d := p.Disruption
-	one := func(is bool, at path, from, to string, change func(*cluster.Disruption)) {
-		out = append(out, single(p.Name, p.disruptionEdit(at, from, to, change), is))
+	one := func(is bool, at path, from, to string, change func(*cluster.Pool)) {
+		out = append(out, single(p.Name, p.edit(at, from, to, change), is))
 	}
 	all, yes := string(v1.ConsolidationWhenEmptyOrUnderutilized), true
 	one(d.Policy != all, pathOf(atDisruption, "consolidationPolicy"), d.Policy, all,
-		func(d *cluster.Disruption) { d.Policy = all })
+		func(p *cluster.Pool) { p.Disruption.Policy = all })
 	one(d.Never, pathOf(atDisruption, "consolidateAfter"), "Never", "0s",
-		func(d *cluster.Disruption) { d.Never, d.After = false, 0 })
-	out = append(out, p.afterFamily())
+		func(p *cluster.Pool) { p.Disruption.Never, p.Disruption.After = false, 0 })
+	step := time.Minute
+	if d.After < 10*time.Minute {
+		step = time.Second
+	}
+	out = append(out, p.shortened(d.After, step, 0, func(is, to string, n time.Duration) Edit {
+		return p.edit(pathOf(atDisruption, "consolidateAfter"), is, to,
+			func(p *cluster.Pool) { p.Disruption.After = n })
+	}))
 	for i, b := range d.Budgets {
 		out = append(out, p.budgetFamilies(i, b)...)
 	}
 	one(d.ReportOnly && d.Message == "", pathOf(atAnnotations, v1.AnnotationDisruption), "report", "act",
-		func(d *cluster.Disruption) { d.ReportOnly = false })
+		func(p *cluster.Pool) { p.Disruption.ReportOnly = false })
 	out = append(out, p.lowered(v1.AnnotationMinSavingsUSD, d.SavesUSD, 1000,
-		func(d *cluster.Disruption, n float64) { d.SavesUSD = n }),
+		func(p *cluster.Pool, n float64) { p.Disruption.SavesUSD = n }),
 		p.lowered(v1.AnnotationMinSavingsPercent, d.SavesPercent, 10,
-			func(d *cluster.Disruption, n float64) { d.SavesPercent = n }))
+			func(p *cluster.Pool, n float64) { p.Disruption.SavesPercent = n }))
 	one(d.SpotToSpot == nil || !*d.SpotToSpot, pathOf(atAnnotations, v1.AnnotationSpotToSpot), "", "true",
-		func(d *cluster.Disruption) { d.SpotToSpot = &yes })
+		func(p *cluster.Pool) { p.Disruption.SpotToSpot = &yes })
 	return append(out, inSteps(p.Name, p.Replicas, -1, p.Replicas, func(to int64) Edit { // 0 but for static ones
 		return p.edit(pathOf("spec.replicas"), fmt.Sprint(p.Replicas), fmt.Sprint(to),
 			func(p *cluster.Pool) { p.Replicas = to }, to)
 	}))
 }
 
-// afterFamily shortens consolidateAfter: by minutes, a short one by seconds.
-func (p pool) afterFamily() family {
-	was, step := p.Disruption.After, time.Minute
-	if was < 10*time.Minute {
-		step = time.Second
-	}
+// shortened is a time of the pool that is made shorter by steps, to the least of them.
+func (p pool) shortened(was, step time.Duration, least int64, to func(is, to string, n time.Duration) Edit) family {
 	count := int64((was + step - 1) / step)
-	return inSteps(p.Name, count, -1, count, func(n int64) Edit {
-		to := time.Duration(n) * step
-		return p.disruptionEdit(pathOf(atDisruption, "consolidateAfter"), was.String(), to.String(),
-			func(d *cluster.Disruption) { d.After = to })
+	return inSteps(p.Name, count, -1, count-least, func(i int64) Edit {
+		n := time.Duration(i) * step
+		return to(was.String(), n.String(), n)
 	})
 }
 
 // lowered is a threshold of an annotation that is lowered, in so many steps for one.
-func (p pool) lowered(key string, was, parts float64, set func(*cluster.Disruption, float64)) family {
+func (p pool) lowered(key string, was, parts float64, set func(*cluster.Pool, float64)) family {
 	count := int64(was*parts + 0.999)
 	return inSteps(p.Name, count, -1, count, func(n int64) Edit {
 		to := float64(n) / parts
-		return p.disruptionEdit(pathOf(atAnnotations, key), formatDecimal(was), formatDecimal(to),
-			func(d *cluster.Disruption) { set(d, to) })
+		return p.edit(pathOf(atAnnotations, key), formatDecimal(was), formatDecimal(to),
+			func(p *cluster.Pool) { set(p, to) })
 	})
 }
-
-// mostNodes is how far the nodes of a budget are raised: to all, where they are a percentage. Half of it and double
-// answer the same about 600 random nodes that stay.
-const mostNodes = 100
 
 // budgetFamilies raise the nodes of a budget, or shorten its hours.
 func (p pool) budgetFamilies(i int, b cluster.NodeBudget) []family {
 	edit := func(field, from, to string, change func(*cluster.NodeBudget)) Edit {
-		at := pathOf(atDisruption, "budgets", elementAt(i), field)
-		return p.disruptionEdit(at, from, to, func(d *cluster.Disruption) {
-			d.Budgets = slices.Clone(d.Budgets)
-			change(&d.Budgets[i])
+		return p.edit(pathOf(atDisruption, "budgets", elementAt(i), field), from, to, func(p *cluster.Pool) {
+			p.Disruption.Budgets = slices.Clone(p.Disruption.Budgets)
+			change(&p.Disruption.Budgets[i])
 		})
 	}
 	number, percent := strings.CutSuffix(b.Nodes, "%")
-	was, _ := wholeNumber(number)
-	minutes := int64(b.Duration / time.Minute) // 0 without a schedule
+	was, _ := strconv.ParseInt(number, 10, 64)
 	return []family{inSteps(p.Name, was, 1, mostNodes, func(n int64) Edit {
 		to := fmt.Sprint(n)
 		if percent {
 			to = fmt.Sprintf("%d%%", min(100, n))
 		}
 		return edit("nodes", b.Nodes, to, func(b *cluster.NodeBudget) { b.Nodes = to })
-	}), inSteps(p.Name, minutes, -1, minutes-1, func(n int64) Edit {
-		to := time.Duration(n) * time.Minute
-		return edit("duration", b.Duration.String(), to.String(), func(b *cluster.NodeBudget) { b.Duration = to })
+	}), p.shortened(b.Duration, time.Minute, 1, func(is, to string, n time.Duration) Edit {
+		return edit("duration", is, to, func(b *cluster.NodeBudget) { b.Duration = n })
 	})}
 }
 
 // paybackFamily has moves pay within a longer time.
 func paybackFamily(r cluster.Settings) family {
-	const mostHours = 24 // half of it and double answer the same about 600 random nodes that stay
 	was := cmp.Or(r.ConsolidationPayback, time.Hour)
 	return inSteps("", int64(was/time.Hour), 1, mostHours-int64(was/time.Hour), func(n int64) Edit {
 		to := time.Duration(n) * time.Hour
 		return setting("consolidationPayback", was.String(), to.String(),
 			func(r *cluster.Settings) { r.ConsolidationPayback = to })
 	})
+}
+
+// Protection is what keeps nodes from disruption, with its price: what would be saved without it.
+type Protection struct {
+	Guard string `json:"guard"` // the object, and what of it
+	Nodes int    `json:"nodes"` // that it keeps
+	// what they cost more than their pods would elsewhere, by deciding again without the guard
+	DailyUSD float64 `json:"dailyUSD"`
+	// guards that keep the same nodes: without this one alone nothing is saved
+	Together []string `json:"together,omitempty"`
+}
+
+// String says it in a line.
+func (p Protection) String() string {
+	out := fmt.Sprintf("%s keeps %d nodes: %.2f USD a day", p.Guard, p.Nodes, p.DailyUSD)
+	if len(p.Together) > 0 {
+		out += ", together with " + strings.Join(p.Together, ", ")
+	}
+	return out
+}
+
+// guard is one protection, or several of one name, and how to take it away.
+type guard struct {
+	name  string
+	edits map[string]family // the widest is made, by object and field
+	on    map[string]bool   // names of the nodes that it may keep
+}
+
+// Protections are those of the cluster, the dearest first. by gives guards a name that they are told under together,
+// none to those that are left out; nil tells each.
+func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, by func(e Edit) string,
+	most Limits) (out []Protection) {
+	l := newLedger(s, m, sells, most)
+	all := l.listGuards(by)
+	for i, g := range all {
+		nodes, usd := l.without(g.on, g)
+		p := Protection{Guard: g.name, Nodes: nodes, DailyUSD: 24 * usd}
+		if nodes == 0 {
+			p = l.together(all, i)
+		}
+		if p.Nodes > 0 {
+			out = append(out, p)
+		}
+	}
+	slices.SortStableFunc(out, func(a, b Protection) int {
+		return cmp.Or(cmp.Compare(b.DailyUSD, a.DailyUSD), strings.Compare(a.Guard, b.Guard))
+	})
+	return out
+}
+
+// listGuards are what may keep the nodes that stay.
+func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
+	if by == nil {
+		by = guardID
+	}
+	at := map[string]int{}
+	for _, h := range l.s.StateNodes() {
+		for _, f := range guardFamilies(l.s, h) {
+			if !l.kept[h.Name()] || f.count == 0 || by(f.widest()) == "" {
+				continue
+			}
+			id, name := guardID(f.widest()), by(f.widest())
+			i, known := at[name]
+			if !known {
+				i, at[name] = len(out), len(out)
+				out = append(out, guard{name, map[string]family{}, map[string]bool{}})
+			}
+			if out[i].on[h.Name()] = true; f.count > out[i].edits[id].count {
+				out[i].edits[id] = f
+			}
+		}
+	}
+	return out
+}
+
+// guardID names the object and the field of an edit.
+func guardID(e Edit) string { return e.Object() + " " + e.Field }
+
+// guardFamilies are the edits that take what may keep the node away.
+func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
+	on := podsOn(s, h.Name())
+	all := protectionFamilies(s, h, on)
+	for _, p := range on {
+		all = append(all, slices.DeleteFunc(p.spreadFamilies(), func(f family) bool { return f.count > 1 })...)
+	}
+	for i, p := range s.Pools {
+		for _, r := range p.Requirements.All() {
+			if p.Name == h.Pool() {
+				all = append(all, pool{p, i}.minValuesFamily(r))
+			}
+		}
+	}
+	return all
+}
+
+// ledger asks what goes, as long as there is work.
+type ledger struct {
+	s     cluster.Snapshot
+	m     disruption.Memory
+	sells binpack.Offerings
+	cache disruption.Cache
+	left  int
+	kept  map[string]bool // nodes that stay with all guards
+}
+
+func newLedger(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, most Limits) *ledger {
+	l := &ledger{s: s, m: m, sells: sells, left: cmp.Or(most.Work, 10*DefaultWork), kept: map[string]bool{}}
+	for _, h := range s.StateNodes() {
+		if h.Claim != nil && h.Node != nil && !h.MarkedForDeletion() {
+			_, goes := l.ask(s, h.Claim.Name)
+			l.kept[h.Name()] = !goes
+		}
+	}
+	return l
+}
+
+func (l *ledger) ask(s cluster.Snapshot, claim string) (disruption.Command, bool) {
+	if l.left -= 400 + 3*len(s.Nodes); l.left < 0 {
+		return disruption.Command{}, false
+	}
+	return disruption.AskAbout(s, l.m, l.sells, &l.cache, claim)
+}
+
+// without is how many of the nodes would go without the guards, one after the other, and what that saves, USD per hour.
+func (l *ledger) without(on map[string]bool, guards ...guard) (nodes int, usd float64) {
+	s := withoutGuards(l.s, guards)
+	for _, h := range l.s.StateNodes() {
+		if !on[h.Name()] || !l.kept[h.Name()] {
+			continue
+		}
+		if c, ok := l.ask(s, h.Claim.Name); ok {
+			nodes, usd = nodes+1, usd+c.SavesUSD
+			s = l.after(s, h)
+		}
+	}
+	return nodes, usd
+}
+
+// withoutGuards is the cluster without the guards.
+func withoutGuards(s cluster.Snapshot, guards []guard) cluster.Snapshot {
+	var edits []Edit
+	for _, g := range guards {
+		for _, id := range slices.Sorted(maps.Keys(g.edits)) {
+			edits = append(edits, g.edits[id].widest())
+		}
+	}
+	return Change{Edits: edits}.Apply(s)
+}
+
+// after is the cluster when the node is gone. Its pods are where there is room; those that new nodes are bought for are
+// gone with these, of which nobody else uses the rest.
+func (l *ledger) after(s cluster.Snapshot, h cluster.StateNode) cluster.Snapshot {
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return n.Name == h.Node.Name })
+	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool { return c.Name == h.Claim.Name })
+	moved := lists.Where(s.Pods, func(p cluster.Pod) bool { return p.NodeName == h.Node.Name && p.Reschedulable() })
+	others := slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == h.Node.Name })
+	for i := range moved {
+		moved[i].NodeName, moved[i].Unscheduled = "", true
+	}
+	s.Pods, s.Rules.PackingIterations = slices.Concat(others, moved), cluster.NoIterations
+	to := binpack.PodsFrom(s, l.sells).NodeByPod()
+	for i := range moved {
+		moved[i].NodeName, moved[i].Unscheduled = to[moved[i].Key()], false
+	}
+	placed := lists.Where(moved, func(p cluster.Pod) bool { return p.NodeName != "" })
+	s.Pods, s.Rules = slices.Concat(others, placed), l.s.Rules
+	return s
+}
+
+// together is the guard with the others that keep the same nodes, as few as save something.
+func (l *ledger) together(all []guard, i int) Protection {
+	others := slices.DeleteFunc(slices.Clone(all), func(g guard) bool {
+		return g.name == all[i].name || !slices.ContainsFunc(slices.Collect(maps.Keys(g.on)),
+			func(node string) bool { return all[i].on[node] })
+	})
+	saves := func(with []guard) (int, float64) { return l.without(all[i].on, append([]guard{all[i]}, with...)...) }
+	if n, _ := saves(others); n == 0 || len(others) == 0 {
+		return Protection{}
+	}
+	if n, _ := l.without(all[i].on, others...); n > 0 {
+		return Protection{} // they keep the nodes without it
+	}
+	for k := 0; k < len(others); {
+		if n, _ := saves(without(others, k)); n > 0 {
+			others = without(others, k)
+		} else {
+			k++
+		}
+	}
+	nodes, usd := saves(others)
+	p := Protection{Guard: all[i].name, Nodes: nodes, DailyUSD: 24 * usd}
+	for _, g := range others {
+		p.Together = append(p.Together, g.name)
+	}
+	return p
 }

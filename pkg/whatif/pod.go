@@ -3,13 +3,18 @@ package whatif
 import (
 	"cmp"
 	"fmt"
+	"maps"
 	"slices"
+	"strings"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
+	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/provisioning/ceiling"
 	"joiner.sh/pkg/scheduling/binpack"
 )
@@ -55,7 +60,7 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 // podFamilies are all edits that could give the pods a node.
 func podFamilies(s cluster.Snapshot, group pods) []family {
 	return slices.Concat(group.families(s), poolFamilies(s, group.Pod), settingFamilies(s.Rules), refusalFamilies(s),
-		classFamilies(s))
+		volumeFamilies(s, group.Pod), classFamilies(s))
 }
 
 // waitingAlike are the pods that wait and that the same object makes as pod i.
@@ -83,6 +88,23 @@ func podsAlike(s cluster.Snapshot, take func(p *cluster.Pod) bool) (out []pods) 
 	return out
 }
 
+// podsOn are the pods on the node, those together that the same object makes.
+func podsOn(s cluster.Snapshot, node string) []pods {
+	return podsAlike(s, func(p *cluster.Pod) bool {
+		return p.NodeName == node && p.Active() && p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode
+	})
+}
+
+// selected is how many of the pods the budget is about.
+func selected(b cluster.Budget, on []pods) (n int64) {
+	for _, p := range on {
+		if p.Namespace == b.Namespace && b.Selector.Matches(p.Labels) {
+			n += int64(len(p.names))
+		}
+	}
+	return n
+}
+
 // placing asks the packer about a pod.
 type placing struct {
 	s      cluster.Snapshot
@@ -98,11 +120,12 @@ func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placin
 		before: map[int]plan.Plan{}}
 }
 
-// plan is what a pass would do. Where an edit lets EC2 sell more, what is sold is found anew. It is false where nothing
-// could take the pod that it is asked for.
+// plan is what a pass would do, with what EC2 sells found anew if edited. False: nothing could take the pod.
 func (w *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
 	if len(s.SoldOut) != len(w.s.SoldOut) || !slices.EqualFunc(s.Classes, w.s.Classes,
-		func(a, b instancetypes.Class) bool { return len(a.ZoneIDs) == len(b.ZoneIDs) }) {
+		func(a, b instancetypes.Class) bool {
+			return len(a.ZoneIDs) == len(b.ZoneIDs) && a.EphemeralBytes == b.EphemeralBytes
+		}) {
 		return ceiling.LimitPlan(s, binpack.Pods(s)), true
 	}
 	p, ok := w.stock.PlanEdited(s, about)
@@ -139,15 +162,10 @@ func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 		w.before[s.Rules.PackingIterations] = before
 	}
 	out.AddsUSD = p.TotalPrice() - before.TotalPrice()
-	lost := map[string]bool{w.key: true}
-	for _, u := range p.Unplaced {
-		lost[u.Pod] = true
-	}
-	for _, u := range before.Unplaced {
-		if !lost[u.Pod] {
-			out.Others = append(out.Others, u.Pod)
-		}
-	}
+	name := func(u plan.Unplaced) string { return u.Pod }
+	still := lists.Set(p.Unplaced, name)
+	out.Others = lists.Of(lists.Where(before.Unplaced,
+		func(u plan.Unplaced) bool { return u.Pod != w.key && !still[u.Pod] }), name)
 	slices.Sort(out.Others)
 	return out, true
 }
@@ -172,4 +190,64 @@ func landingOf(s cluster.Snapshot, sells binpack.Offerings, l plan.Launch) landi
 		v, _ := r.Single()
 		return v
 	}
+}
+
+// refusalFamilies lift what EC2 refuses for a reason that its owner can mend: quotas and addresses.
+func refusalFamilies(s cluster.Snapshot) (out []family) {
+	codes := lists.Set(s.SoldOut, func(m instancetypes.UnavailableOffering) string { return m.Why })
+	for _, code := range slices.Sorted(maps.Keys(codes)) {
+		is := func(m instancetypes.UnavailableOffering) bool { return m.Why == code }
+		out = append(out, single("", target{KindEC2, "", code}.edit(pathOf("refusals"),
+			fmt.Sprint(lists.Count(s.SoldOut, is)), "0", func(s *cluster.Snapshot) {
+				s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut), is)
+			}, nil), awserrors.IsQuota(code)))
+	}
+	return out
+}
+
+// mostVolumeGiB is the largest gp2 volume. With half of it and double the same is found by as many questions.
+const mostVolumeGiB = 16 << 10
+
+// volumeFamilies have the volume of an EC2NodeClass that pods write to hold more than the pod asks for.
+func volumeFamilies(s cluster.Snapshot, forPod cluster.Pod) (out []family) {
+	need := forPod.Need.Get(resources.Ephemeral) >> 30
+	for i, c := range s.Classes {
+		size := cmp.Or(c.EphemeralBytes>>30, 20) // where it says nothing
+		at := slices.IndexFunc(c.Disks, func(d instancetypes.Disk) bool { return d.GiB == size })
+		if need == 0 || at < 0 {
+			continue
+		}
+		field := pathOf("spec.blockDeviceMappings", "[deviceName="+c.Disks[at].Device+"]", "ebs.volumeSize")
+		was := max(size, need)
+		out = append(out, inSteps("", was, 1, mostVolumeGiB-was, func(to int64) Edit {
+			return target{"EC2NodeClass", "", c.Name}.edit(field, fmt.Sprintf("%dGi", size), fmt.Sprintf("%dGi", to),
+				func(s *cluster.Snapshot) {
+					c := &s.Classes[i]
+					c.EphemeralBytes, c.Disks = to<<30, slices.Clone(c.Disks)
+					c.Disks[at].GiB = to
+				}, nil)
+		}))
+	}
+	return out
+}
+
+// classFamilies have an EC2NodeClass ready that is not, in each zone where it has no subnet at all.
+func classFamilies(s cluster.Snapshot) (out []family) {
+	for i, c := range s.Classes {
+		if c.Ready || c.Unseen {
+			continue
+		}
+		out = append(out, single("", target{"EC2NodeClass", "", c.Name}.edit(pathOf("status.conditions", "[type=Ready]"),
+			cmp.Or(c.Message, "False"), "True", func(s *cluster.Snapshot) {
+				if s.Classes[i].Ready = true; len(c.ZoneIDs) == 0 {
+					s.Classes[i].ZoneIDs = s.Catalog.Zones
+				}
+				for j := range s.Pools {
+					if p := &s.Pools[j]; p.Class == c.Name && strings.Contains(p.Message, "EC2NodeClass "+c.Name) {
+						p.Ready = true
+					}
+				}
+			}, nil)))
+	}
+	return out
 }

@@ -2,6 +2,7 @@ package whatif
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -57,15 +58,14 @@ func inSteps(pool string, was, step, count int64, to func(n int64) Edit) family 
 
 // question is one answer that is to change.
 type question struct {
-	in     cluster.Snapshot  // with the answer
-	sure   *cluster.Snapshot // in which a change has to help too, where in has fewer pods and a pass that searches less
-	answer func(s cluster.Snapshot) (Outcome, bool)
-	takes  func(p cluster.Pool) bool // whether the API server does
-	rivals func(f family) bool       // whether others may take what its edits give
-	helped map[string]bool           // places that an edit was found of
-	left   int                       // work
-	asked  int
-	short  bool // a question was left out for lack of work
+	in          cluster.Snapshot  // with the answer
+	sure        *cluster.Snapshot // in which a change has to help too, where in has fewer pods and less search
+	answer      func(s cluster.Snapshot) (Outcome, bool)
+	takes       func(p cluster.Pool) bool // whether the API server does
+	rivals      func(f family) bool       // whether others may take what its edits give
+	helped      map[string]bool           // places that an edit was found of
+	short       bool                      // a question was left out for lack of work
+	left, asked int                       // work, and questions
 }
 
 func newQuestion(s cluster.Snapshot, most Limits, rivals func(f family) bool,
@@ -99,8 +99,7 @@ func (q *question) mayHelp(edits []Edit) bool {
 	return ok
 }
 
-// askAbout reports what the edits bring in the snapshot, and whether they change the answer. It says no where no work
-// is left.
+// askAbout reports what the edits bring in the snapshot, and whether they change the answer: no where no work is left.
 func (q *question) askAbout(s cluster.Snapshot, edits []Edit) (out Outcome, ok bool) {
 	work := WorkOf(s)
 	if q.left < work {
@@ -153,7 +152,9 @@ func (q *question) search(all []family) (a Answer) {
 
 // compareChanges puts the cheapest first, of equal ones that which touches the fewest.
 func compareChanges(a, b Change) int {
-	return cmp.Or(cmp.Compare(len(a.Edits), len(b.Edits)), cmp.Compare(a.AddsUSD, b.AddsUSD),
+	const part = 1e6 // of a USD: sums of the same prices differ in their last digits
+	return cmp.Or(cmp.Compare(len(a.Edits), len(b.Edits)),
+		cmp.Compare(math.Round(a.AddsUSD*part), math.Round(b.AddsUSD*part)),
 		cmp.Compare(len(a.Others), len(b.Others)), strings.Compare(a.String(), b.String()))
 }
 
@@ -251,20 +252,13 @@ func (q *question) pairs(all []family) (out []Change) {
 
 // partners are pairs of families worth a question. A family without which all others together do not help is in each.
 func (q *question) partners(some []family) (out [][2]int) {
-	without := func(i int) (edits []Edit) {
-		for j, f := range some {
-			if j != i {
-				edits = append(edits, f.widest())
-			}
-		}
-		return edits
-	}
-	if !q.mayHelp(without(-1)) {
+	all := lists.Of(some, family.widest)
+	if !q.mayHelp(all) {
 		return nil
 	}
 	var needed []int
 	for i := range some {
-		if !q.mayHelp(without(i)) {
+		if !q.mayHelp(without(all, i)) {
 			needed = append(needed, i)
 		}
 		if len(needed) > 2 || q.short {
