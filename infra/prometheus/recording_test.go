@@ -51,7 +51,7 @@ func (r *recording) ReadSurroundings(ctx context.Context, s cluster.Snapshot) (c
 		return s, nil, err
 	}
 	s.Catalog.Time = s.Now.Add(-time.Minute)
-	s.SoldOut, err = p.ListUnavailable(ctx)
+	s.Unavailable, err = p.ListUnavailable(ctx)
 	return s, r.totals, err
 }
 

@@ -59,7 +59,7 @@ type App struct {
 	findAuthority func(context.Context) (string, error)
 	fleet         *fleet.Fleet
 	ledger        *store.UnavailableOfferings
-	soldOut       controllers.UnavailableOfferings // the ledger, with what else is not to be had
+	unavailable   controllers.UnavailableOfferings // the ledger, with what else is not to be had
 	shifts        lifecycle.ZonalShifts            // nil without the setting
 	store         *discovery.CatalogStore
 	levels        discovery.RemainingCapacity
@@ -113,15 +113,15 @@ func FromEnv(ctx context.Context) (*App, error) {
 	a.ledger = store.NewUnavailableOfferings(a.kube.SharedData, time.Now)
 	a.store = discovery.NewStore(s3.NewFromConfig(cfg, pathStyle),
 		set.CatalogBucket, discovery.CatalogMaxAge, time.Now)
-	a.soldOut = a.ledger
+	a.unavailable = a.ledger
 	if set.ZonalShift {
 		shifts := newZonalShifts(a)
-		a.soldOut, a.shifts = shifts, shifts
+		a.unavailable, a.shifts = shifts, shifts
 	}
 	return a, nil
 }
 
-// newZonalShifts is the ledger, in which zones are sold out that the cluster is shifted away from.
+// newZonalShifts is the ledger, in which zones are unavailable that the cluster is shifted away from.
 func newZonalShifts(a *App) *discovery.ZonalShifts {
 	return &discovery.ZonalShifts{UnavailableOfferings: a.ledger, ARC: arczonalshift.NewFromConfig(a.aws),
 		Now: time.Now, Log: a.log,

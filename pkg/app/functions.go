@@ -57,14 +57,14 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
-		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, SoldOut: a.soldOut, Brake: a.ledger,
+		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, Unavailable: a.unavailable, Brake: a.ledger,
 		Prices: a.store, Levels: a.levels, Buffers: a.kube.Buffers,
 		Rollouts: newRollouts(a, holder),
 		Stopped: &stoppedcapacity.Starter{Deps: a.newDeps(holder), Claims: a.kube.Claims, Fleet: a.fleet,
-			SoldOut: a.soldOut, SoldOutFor: unavailableOfferingTTL},
+			Unavailable: a.unavailable, UnavailableFor: unavailableOfferingTTL},
 		Holds: a.kube.Pods, Lifecycle: a.wakeLifecycle("provision"),
 		Refresh: a.newWaker(a.set.RefreshFunction, "provision"),
-		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, SoldOutFor: unavailableOfferingTTL,
+		Watch:   kube.WatchLease{ClusterCache: a.cache}, Cluster: info, UnavailableFor: unavailableOfferingTTL,
 		AlwaysWatch: a.set.Trigger == settings.TriggerWatch, Totals: a.passTotals(),
 		BatchIdle: a.set.BatchIdle, BatchMax: settings.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
@@ -94,7 +94,7 @@ func (a *App) newDisrupt(holder string) disrupt.Controller {
 	deps.Rules.ReportDisruption = a.set.Disruption != settings.DisruptionAct
 	return disrupt.Controller{Deps: deps,
 		Cache: &a.disruption, Read: a.cache, Placed: a.fleet, Known: &a.known, Claims: a.kube.Claims,
-		Moves: a.kube.Nodes, Lease: a.cache, SoldOut: a.soldOut,
+		Moves: a.kube.Nodes, Lease: a.cache, Unavailable: a.unavailable,
 		Prices: a.store, Levels: a.levels, Rollouts: newRollouts(a, holder),
 		Notes:     store.NewDisruptionMemory[disruption.Memory](a.kube.SharedData),
 		Provision: a.wakeProvision("disrupt"), Lifecycle: a.wakeLifecycle("disrupt"),

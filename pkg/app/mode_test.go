@@ -21,7 +21,7 @@ import (
 // TestEveryFunctionAsksForPermission looks at every function of the stack: each asks the one permission of the process,
 // and has all its ports.
 func TestEveryFunctionAsksForPermission(t *testing.T) {
-	a := &App{kube: &kube.Client{}, cache: (&kube.Client{}).NewClusterCache(), permission: &writePermission{mode: "observe"}, soldOut: (*store.UnavailableOfferings)(nil), log: slog.New(slog.DiscardHandler), set: settings.Values{DryRunValidation: true, RemoteWrite: settings.RemoteWrite{URL: "https://metrics/write"}}}
+	a := &App{kube: &kube.Client{}, cache: (&kube.Client{}).NewClusterCache(), permission: &writePermission{mode: "observe"}, unavailable: (*store.UnavailableOfferings)(nil), log: slog.New(slog.DiscardHandler), set: settings.Values{DryRunValidation: true, RemoteWrite: settings.RemoteWrite{URL: "https://metrics/write"}}}
 	for _, function := range []any{a.newProvision(launch.Cluster{}, "me"), a.newLifecycle("me"), a.newDisrupt("me"), a.newInterruption("x"), a.newRefresh(launch.Cluster{})} {
 		v := reflect.ValueOf(function)
 		permission, ok := v.FieldByName("Permission").Interface().(controllers.Permission)

@@ -78,11 +78,11 @@ const (
 func (a *App) newInterruption(function string) notices.Controller {
 	quota := store.NewQuota(a.kube.SharedData, "rebalances", mostRebalancesPerHour, time.Hour, time.Now)
 	return notices.Controller{Deps: a.newDeps(""),
-		Read: a.kube.Claims, Node: a.kube.Nodes, Claims: a.kube.Claims, Nodes: a.kube.Nodes, SoldOut: a.ledger,
+		Read: a.kube.Claims, Node: a.kube.Nodes, Claims: a.kube.Claims, Nodes: a.kube.Nodes, Unavailable: a.ledger,
 		Pods: a.kube.Pods, Pools: a.kube.Pools,
 		Quota:   quota,
 		Foreign: &a.foreign, Provision: a.wakeProvision(function), Lifecycle: a.wakeLifecycle(function),
-		SoldOutFor: unavailableOfferingTTL,
+		UnavailableFor: unavailableOfferingTTL,
 		Rebalance: interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(a.set.Rebalance),
 			MinAge: a.set.RebalanceMinAge},
 		QuarantineFor: rebalanceOfferingCooldown}

@@ -126,7 +126,7 @@ func (r surroundings) ReadSurroundings(ctx context.Context, s cluster.Snapshot) 
 	if s.Catalog, _, err = r.a.store.ReadCatalog(ctx); err != nil {
 		return s, nil, err
 	}
-	if s.SoldOut, err = r.a.ledger.ListUnavailable(ctx); err != nil {
+	if s.Unavailable, err = r.a.ledger.ListUnavailable(ctx); err != nil {
 		return s, nil, err
 	}
 	totals, err := r.a.kube.ReadTotals(ctx, controllers.CapacityLeaseName)

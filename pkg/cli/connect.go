@@ -207,7 +207,7 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 		return s, unreachableHint(l, err)
 	}
 	s.Catalog = load
-	if s.SoldOut, err = store.NewUnavailableOfferings(l.kube, time.Now).ListUnavailable(ctx); err != nil {
+	if s.Unavailable, err = store.NewUnavailableOfferings(l.kube, time.Now).ListUnavailable(ctx); err != nil {
 		sc.writeMessage("not looked at: which offers EC2 refused lately (%v)", err)
 	}
 	d := defaultSettings()

@@ -29,8 +29,8 @@ func TestProvisionSurvivesEveryFault(t *testing.T) {
 		})
 }
 
-// TestProvisionSurvivesFaultsWhileOffersAreSoldOut has more calls between the claim and its instance.
-func TestProvisionSurvivesFaultsWhileOffersAreSoldOut(t *testing.T) {
+// TestProvisionSurvivesFaultsWhileOffersAreUnavailable has more calls between the claim and its instance.
+func TestProvisionSurvivesFaultsWhileOffersAreUnavailable(t *testing.T) {
 	controllertest.EachFault(t,
 		func(t *testing.T) *controllertest.Functions {
 			f := controllertest.WaitingPods(t)

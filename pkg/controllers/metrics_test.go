@@ -125,7 +125,7 @@ func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
 	sold.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	sold.World.Refuse = func(instancetypes.Offer) bool { return true }
 	if got := counted(sold, 1); !strings.Contains(got, `_disrupted_total":1,"reason":"insufficient_capacity"`) {
-		t.Errorf("sold out: %s", got)
+		t.Errorf("unavailable: %s", got)
 	}
 	f := controllertest.Aged(t)
 	controllertest.HandleNotices(t, f, interruption.Notice{Kind: interruption.Rebalance, Instance: controllertest.FirstInstance(f), Time: f.World.Now()})

@@ -15,10 +15,10 @@ import (
 // Observer reads what a decision about capacity may see: the cluster, what EC2 sells, what it refused to sell, and what
 // is left.
 type Observer struct {
-	Read    Reader
-	Prices  CatalogReader
-	SoldOut UnavailableOfferings
-	Levels  RemainingCapacity // nil where nothing is known about what is left
+	Read        Reader
+	Prices      CatalogReader
+	Unavailable UnavailableOfferings
+	Levels      RemainingCapacity // nil where nothing is known about what is left
 	// of NodeRollouts; nil where there are none
 	Rollouts Rollouts
 	Rules    cluster.Settings
@@ -38,7 +38,7 @@ func WithVolumes(ctx context.Context, read Reader, s cluster.Snapshot,
 }
 
 // ReadSnapshot reads all of it, without volumes. The catalog comes first: meanwhile the cluster's watches get on, and
-// notices come in that the same decision is to see. What is sold out comes after the cluster: a notice marks the
+// notices come in that the same decision is to see. What is unavailable comes after the cluster: a notice marks the
 // offering first and deletes the NodeClaim then, so that no replacement is of the same offering.
 func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	NoteStage(ctx, StageCatalog)
@@ -55,7 +55,7 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 		return s, err
 	}
 	s.Catalog = catalog
-	if s.SoldOut, err = m.SoldOut.ListUnavailable(ctx); err != nil {
+	if s.Unavailable, err = m.Unavailable.ListUnavailable(ctx); err != nil {
 		return s, err
 	}
 	if m.Rollouts != nil {

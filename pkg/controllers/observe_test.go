@@ -38,7 +38,7 @@ func (r *readingOrder) ListUnavailable(context.Context) ([]instancetypes.Unavail
 // Notices that come while the catalog is read are in the snapshot, with the marks that they made before.
 func TestTheClusterIsReadAfterTheCatalogAndBeforeMarks(t *testing.T) {
 	r := &readingOrder{}
-	s, err := controllers.Observer{Read: r, Prices: r, SoldOut: r, Now: time.Now,
+	s, err := controllers.Observer{Read: r, Prices: r, Unavailable: r, Now: time.Now,
 		Log: slog.New(slog.DiscardHandler)}.ReadSnapshot(t.Context())
 	if got := strings.Join(r.read, " "); err != nil || got != "catalog cluster marks" || s.Catalog.Region != "us-west-2" {
 		t.Errorf("read %q, catalog of %q, error %v", got, s.Catalog.Region, err)
@@ -48,7 +48,7 @@ func TestTheClusterIsReadAfterTheCatalogAndBeforeMarks(t *testing.T) {
 // Classes are as the settings have them: what a VM keeps of the memory, reserved interfaces, reservations, IPv6.
 func TestClassesFollowTheSettings(t *testing.T) {
 	r := &readingOrder{}
-	s, err := controllers.Observer{Read: r, Prices: r, SoldOut: r, Now: time.Now, Log: slog.New(slog.DiscardHandler),
+	s, err := controllers.Observer{Read: r, Prices: r, Unavailable: r, Now: time.Now, Log: slog.New(slog.DiscardHandler),
 		Rules: cluster.Settings{MemoryOverhead: 0.08, ReservedENIs: 2, OpenReservations: true, IPv6: true}}.ReadSnapshot(t.Context())
 	if err != nil || len(s.Classes) != 1 {
 		t.Fatalf("%d classes, %v", len(s.Classes), err)
@@ -94,13 +94,13 @@ func (p *failingParts) AddRollouts(_ context.Context, s cluster.Snapshot) (clust
 	return s, p.errorOf("rollouts")
 }
 
-// A part of a look that cannot be read ends the look: a cluster without objects, without what is sold out, or without
+// A part of a look that cannot be read ends the look: a cluster without objects, without what is unavailable, or without
 // what a NodeRollout holds back is no cluster to decide about.
 func TestALookWithoutOneOfItsPartsIsNone(t *testing.T) {
 	for fails, read := range map[string]string{"catalog": "catalog", "cluster": "catalog cluster",
 		"marks": "catalog cluster marks", "rollouts": "catalog cluster marks rollouts"} {
 		p := &failingParts{fails: fails}
-		_, err := controllers.Observer{Read: p, Prices: p, SoldOut: p, Rollouts: p, Now: time.Now,
+		_, err := controllers.Observer{Read: p, Prices: p, Unavailable: p, Rollouts: p, Now: time.Now,
 			Log: slog.New(slog.DiscardHandler)}.ReadSnapshot(t.Context())
 		if got := strings.Join(p.read, " "); !errors.Is(err, errUnreadable) || got != read {
 			t.Errorf("without %s: read %q, want %q; error %v", fails, got, read, err)

@@ -195,7 +195,7 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) bool {
 	return p.Requirements.Has(v1.LabelCapacityType, o.CapacityType) &&
 		p.Requirements.Has(corev1.LabelTopologyZone, o.Zone) &&
-		slices.ContainsFunc(s.SoldOut, func(m instancetypes.UnavailableOffering) bool {
+		slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool {
 			return m.Covers(o.Offer, s.Now)
 		})
 }

@@ -228,7 +228,7 @@ func (w *world) refuse(name string, lines []string) error {
 			return fmt.Errorf("refused %s: unknown line %q", name, l)
 		}
 	}
-	w.Snapshot.SoldOut = append(w.Snapshot.SoldOut,
+	w.Snapshot.Unavailable = append(w.Snapshot.Unavailable,
 		instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute), Offer: o})
 	return nil
 }

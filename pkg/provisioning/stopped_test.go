@@ -202,7 +202,7 @@ func TestStoppedCapacity(t *testing.T) {
 			[]string{"remove c1: no CapacityBuffer has use for its stopped capacity", "unplaced default/web-1"}},
 		{"EC2 refused to start it", onDemandPool + "pods web cpu=700 mem=900\n----\n",
 			func(s cluster.Snapshot) cluster.Snapshot {
-				s.SoldOut = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}, Until: s.Now.Add(time.Minute)}}
+				s.Unavailable = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}, Until: s.Now.Add(time.Minute)}}
 				return withStopped(t, s, "c1", "m5.large", nil)
 			},
 			[]string{"launch for default/web-1"}},

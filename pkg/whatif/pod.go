@@ -122,7 +122,7 @@ func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placin
 
 // plan is what a pass would do, with what EC2 sells found anew if edited. False: nothing could take the pod.
 func (w *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
-	if len(s.SoldOut) != len(w.s.SoldOut) || !slices.EqualFunc(s.Classes, w.s.Classes,
+	if len(s.Unavailable) != len(w.s.Unavailable) || !slices.EqualFunc(s.Classes, w.s.Classes,
 		func(a, b instancetypes.Class) bool {
 			return len(a.ZoneIDs) == len(b.ZoneIDs) && a.EphemeralBytes == b.EphemeralBytes
 		}) {
@@ -194,12 +194,12 @@ func landingOf(s cluster.Snapshot, sells binpack.Offerings, l plan.Launch) landi
 
 // refusalFamilies lift what EC2 refuses for a reason that its owner can mend: quotas and addresses.
 func refusalFamilies(s cluster.Snapshot) (out []family) {
-	codes := lists.Set(s.SoldOut, func(m instancetypes.UnavailableOffering) string { return m.Why })
+	codes := lists.Set(s.Unavailable, func(m instancetypes.UnavailableOffering) string { return m.Why })
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
 		is := func(m instancetypes.UnavailableOffering) bool { return m.Why == code }
 		out = append(out, single("", target{KindEC2, "", code}.edit(pathOf("refusals"),
-			fmt.Sprint(lists.Count(s.SoldOut, is)), "0", func(s *cluster.Snapshot) {
-				s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut), is)
+			fmt.Sprint(lists.Count(s.Unavailable, is)), "0", func(s *cluster.Snapshot) {
+				s.Unavailable = slices.DeleteFunc(slices.Clone(s.Unavailable), is)
 			}, nil), awserrors.IsQuota(code)))
 	}
 	return out

@@ -316,9 +316,9 @@ func poolFeatures() []feature {
 				p.static, p.weight = true, 0
 			}
 		}},
-		{"sold out", true, func(d *draw) {
+		{"unavailable", true, func(d *draw) {
 			for range 1 + d.r.IntN(4) {
-				d.c.Settings.SoldOut = append(d.c.Settings.SoldOut,
+				d.c.Settings.Unavailable = append(d.c.Settings.Unavailable,
 					instancetypes.Offer{CapacityType: pickOne(d, "spot", "on-demand"),
 						Type: pickOne(d, append(d.c.Settings.Types, "")...), Zone: pickOne(d, zoneNames()...)})
 			}

@@ -36,7 +36,7 @@ func (c *Cluster) ReadSnapshot(ctx context.Context, all instancetypes.Catalog) (
 	if s.Catalog, err = c.SoldCatalog(all); err != nil {
 		return s, err
 	}
-	s.SoldOut = c.UnavailableOfferings()
+	s.Unavailable = c.UnavailableOfferings()
 	s.Rules = cluster.Settings{RelaxMinValues: c.Settings.RelaxMinValues,
 		IgnorePreferences: c.Settings.IgnorePreferences}
 	return s, nil

@@ -316,7 +316,7 @@ func (c *fleets) poolRoom(p pool, capacityType string, taken map[string]int) (in
 	return room, failure
 }
 
-// insufficientCapacity is the refusal of an offer that is sold out; the code is EC2's usual one if it is empty.
+// insufficientCapacity is the refusal of an offer that is unavailable; the code is EC2's usual one if it is empty.
 func insufficientCapacity(code, kind, zone string) *wire.Failure {
 	return wire.Fail(400, cmp.Or(code, "InsufficientInstanceCapacity"),
 		"We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", kind, zone)

@@ -66,7 +66,7 @@ func TestTheSameTokenNeverStartsASecondInstance(t *testing.T) {
 	}
 }
 
-func TestASoldOutOfferIsReportedAndTheNextOneTaken(t *testing.T) {
+func TestAUnavailableOfferIsReportedAndTheNextOneTaken(t *testing.T) {
 	r := start(t, awsemulator.Options{})
 	r.template(t, "nodes-v1")
 	r.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", InstanceType: "c5.large"})

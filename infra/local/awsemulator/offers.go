@@ -69,7 +69,7 @@ type Capacity struct {
 	CapacityType string `json:"capacityType,omitempty"` // spot or on-demand
 	InstanceType string `json:"instanceType,omitempty"`
 	Zone         string `json:"zone,omitempty"`
-	Limit        int    `json:"limit"` // living instances in each offer that fits; 0: sold out
+	Limit        int    `json:"limit"` // living instances in each offer that fits; 0: unavailable
 	// Code replaces InsufficientInstanceCapacity in the error.
 	Code string `json:"code,omitempty"`
 }

@@ -100,7 +100,7 @@ type startInput struct {
 }
 
 // startInstances is all or nothing. One that runs already is no error. A stopped instance has no claim to capacity: it
-// is refused like a launch when its offer is sold out, whatever else lives there.
+// is refused like a launch when its offer is unavailable, whatever else lives there.
 func (c *power) startInstances(r *call, in *startInput) (any, error) {
 	return c.changeStates(r, in.InstanceID, func(m *machine) error {
 		switch {

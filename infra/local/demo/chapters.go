@@ -74,8 +74,8 @@ func (s *story) firstPods(ctx context.Context) error {
 	return s.printLatency(ctx)
 }
 
-// soldOut takes every spot offer in use off the market and shows that the next burst gets others.
-func (s *story) soldOut(ctx context.Context) error {
+// unavailable takes every spot offer in use off the market and shows that the next burst gets others.
+func (s *story) unavailable(ctx context.Context) error {
 	var gone []string
 	for _, i := range s.liveInstances() {
 		offer := i.Type + " in " + i.Zone
@@ -86,9 +86,9 @@ func (s *story) soldOut(ctx context.Context) error {
 		s.Cloud.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", InstanceType: i.Type, Zone: i.Zone, Limit: 0})
 	}
 	if len(gone) == 0 {
-		return errors.New("no spot instance runs whose offering could be sold out")
+		return errors.New("no spot instance runs whose offering could be unavailable")
 	}
-	fmt.Printf("   sold out: %s\n", strings.Join(gone, ", "))
+	fmt.Printf("   unavailable: %s\n", strings.Join(gone, ", "))
 	before := s.instanceIDs()
 	if err := s.applyManifest(ctx, "burst.yaml"); err != nil {
 		return err
@@ -98,7 +98,7 @@ func (s *story) soldOut(ctx context.Context) error {
 	}
 	for _, i := range s.liveInstances() {
 		if !before[i.ID] && slices.Contains(gone, i.Type+" in "+i.Zone) {
-			return fmt.Errorf("instance %s is a %s in %s, which is sold out", i.ID, i.Type, i.Zone)
+			return fmt.Errorf("instance %s is a %s in %s, which is unavailable", i.ID, i.Type, i.Zone)
 		}
 	}
 	return s.printNodes(ctx)
@@ -116,7 +116,7 @@ func (s *story) onDemand(ctx context.Context) error {
 	}
 	for _, i := range s.liveInstances() {
 		if !before[i.ID] && i.CapacityType != "on-demand" {
-			return fmt.Errorf("instance %s is %s although spot is sold out", i.ID, i.CapacityType)
+			return fmt.Errorf("instance %s is %s although spot is unavailable", i.ID, i.CapacityType)
 		}
 	}
 	s.Cloud.ClearCapacity()

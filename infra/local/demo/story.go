@@ -35,8 +35,8 @@ func storySteps() []step {
 	return []step{
 		{"an empty cluster: CRDs, RBAC, nodepool-v1.yaml", (*story).prepareCluster},
 		{"205 pods wait; there is no node", (*story).firstPods},
-		{"the spot offerings in use are sold out; another burst comes", (*story).soldOut},
-		{"spot is sold out altogether; on-demand serves the next burst", (*story).onDemand},
+		{"the spot offerings in use are unavailable; another burst comes", (*story).unavailable},
+		{"spot is unavailable altogether; on-demand serves the next burst", (*story).onDemand},
 		{"a spot node gets its two-minute warning", (*story).showInterruption},
 		{"deployments shrink; their pods move to cheaper nodes", (*story).showConsolidation},
 		{"everything is deleted", (*story).cleanUp},
@@ -49,7 +49,7 @@ func tellStory(ctx context.Context, root string) error {
 	if err := playChapters(ctx, playOptions{root: root, chapters: storySteps()}, (*story).printFunctions); err != nil {
 		return err
 	}
-	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, a sold-out market and an interruption cost nobody his pod,\n"+
+	fmt.Printf("\n== the main job is done in %.0f s: pods without a node got nodes, an unavailable offering and an interruption cost nobody his pod,\n"+
 		"   work that became less costs less, and nothing is left behind\n", time.Since(began).Seconds())
 	return nil
 }

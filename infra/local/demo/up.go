@@ -130,7 +130,7 @@ send an event:
   curl -X POST %[2]s/_local/instances/INSTANCE_ID/rebalance     rebalance recommendation
   curl -X POST %[2]s/_local/instances/INSTANCE_ID/terminate     state change: terminated behind our back
   curl -X POST %[2]s/_local/instances/INSTANCE_ID/stop          state change: stopped behind our back
-  curl -d '{"capacityType":"spot","instanceType":"c5.large","zone":"us-west-2a","limit":0}' %[2]s/_local/capacity     sold out
+  curl -d '{"capacityType":"spot","instanceType":"c5.large","zone":"us-west-2a","limit":0}' %[2]s/_local/capacity     unavailable
 end it:
   make down
 `, s.Kubeconfig, s.AWS)

@@ -82,7 +82,7 @@ func (w *world) full(others int) unstructured.Unstructured {
 	return one
 }
 
-// capacityOf says that the offer of the instance is sold out.
+// capacityOf says that the offer of the instance is unavailable.
 func capacityOf(w *world, id string) (c awsemulator.Capacity) {
 	for _, i := range w.Cloud.DescribedInstances() {
 		if i.ID == id {

@@ -105,10 +105,10 @@ func burst(t *testing.T, n int, rates []rate) (*fake.World, *provision.Controlle
 	p := ports{w.Ports(fake.Fault{}), classOf(t, e)}
 	c.ForgetCalls()
 	return w, &provision.Controller{Deps: controllers.Deps{Record: p, Rules: cluster.Settings{MaxClaims: n, LaunchTimeout: 5 * time.Minute, MemoryOverhead: 0.075}, Holder: "me", Now: w.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Claims: p, Lease: p, SoldOut: p, Prices: p, Lifecycle: p.NewWaker("lifecycle"), Refresh: p.NewWaker("refresh"),
+		Read: p, Claims: p, Lease: p, Unavailable: p, Prices: p, Lifecycle: p.NewWaker("lifecycle"), Refresh: p.NewWaker("refresh"),
 		Fleet: &fleet.Fleet{EC2: e, Cluster: "demo", Now: time.Now}, Levels: discovery.RemainingCapacity{EC2: e}, ShareFrom: 5,
-		Cluster:    launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-		SoldOutFor: 3 * time.Minute}, c, seen
+		Cluster:        launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
+		UnavailableFor: 3 * time.Minute}, c, seen
 }
 
 func TestABurstOfClaims(t *testing.T) {
@@ -158,9 +158,9 @@ func TestABurstOfHeldNodes(t *testing.T) {
 	}
 }
 
-// Spot is sold out everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and
+// Spot is unavailable everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and
 // still shared.
-func TestABurstWhileMuchIsSoldOut(t *testing.T) {
+func TestABurstWhileMuchIsUnavailable(t *testing.T) {
 	w, p, c, _ := burst(t, *claims, documented())
 	c.LimitCapacity(awsemulator.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})
 	c.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", Limit: 0})

@@ -26,18 +26,18 @@ const betweenPasses = 5 * time.Second
 type Controller struct {
 	controllers.Deps
 
-	Read      controllers.Reader
-	Placed    controllers.InstanceLister
-	Claims    controllers.Claims
-	Moves     NodeTainter
-	Lease     controllers.Lease
-	SoldOut   controllers.UnavailableOfferings
-	Prices    controllers.CatalogReader
-	Levels    controllers.RemainingCapacity
-	Notes     DisruptionMemory
-	Rollouts  controllers.RolloutSteps // nil: NodeRollouts do not exist
-	Provision controllers.Waker        // launches replacements
-	Lifecycle controllers.Waker        // drains
+	Read        controllers.Reader
+	Placed      controllers.InstanceLister
+	Claims      controllers.Claims
+	Moves       NodeTainter
+	Lease       controllers.Lease
+	Unavailable controllers.UnavailableOfferings
+	Prices      controllers.CatalogReader
+	Levels      controllers.RemainingCapacity
+	Notes       DisruptionMemory
+	Rollouts    controllers.RolloutSteps // nil: NodeRollouts do not exist
+	Provision   controllers.Waker        // launches replacements
+	Lifecycle   controllers.Waker        // drains
 	// with Rules.ReportDisruption: there is a pass only while something is under way, which takes it back
 	Off bool
 	// where passes are counted for Prometheus; nil for nowhere
@@ -219,7 +219,7 @@ func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
 }
 
 func (d *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	m := controllers.Observer{Read: d.Read, Prices: d.Prices, SoldOut: d.SoldOut,
+	m := controllers.Observer{Read: d.Read, Prices: d.Prices, Unavailable: d.Unavailable,
 		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}
 	if d.Rollouts != nil {
 		m.Rollouts = d.Rollouts

@@ -29,22 +29,22 @@ const (
 type Controller struct {
 	controllers.Deps
 
-	Read      ClaimReader
-	Node      NodeReader
-	Claims    controllers.Claims
-	Nodes     controllers.Nodes
-	SoldOut   controllers.UnavailableOfferings
-	Pods      NodePods          // for state changes
-	Pools     PoolReader        // for recommendations
-	Quota     RateQuota         // for recommendations
-	Provision controllers.Waker // launches capacity for the pods
-	Lifecycle controllers.Waker // brings into service, drains
-	Foreign   *ForeignInstances // what earlier notices of this process were about, nil for nothing
+	Read        ClaimReader
+	Node        NodeReader
+	Claims      controllers.Claims
+	Nodes       controllers.Nodes
+	Unavailable controllers.UnavailableOfferings
+	Pods        NodePods          // for state changes
+	Pools       PoolReader        // for recommendations
+	Quota       RateQuota         // for recommendations
+	Provision   controllers.Waker // launches capacity for the pods
+	Lifecycle   controllers.Waker // brings into service, drains
+	Foreign     *ForeignInstances // what earlier notices of this process were about, nil for nothing
 
-	Place         Location
-	SoldOutFor    time.Duration
-	Rebalance     interruption.RebalancePolicy // for pools that do not say
-	QuarantineFor time.Duration                // an offer that was left on a recommendation
+	Place          Location
+	UnavailableFor time.Duration
+	Rebalance      interruption.RebalancePolicy // for pools that do not say
+	QuarantineFor  time.Duration                // an offer that was left on a recommendation
 }
 
 // Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried
@@ -303,7 +303,7 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 		}
 	}
 	node := o.Claim.NodeName
-	add(len(o.SoldOut) > 0, "mark %d offerings as unavailable", len(o.SoldOut))
+	add(len(o.Unavailable) > 0, "mark %d offerings as unavailable", len(o.Unavailable))
 	add(len(noticeAnnotations(o)) > 0, "annotate NodeClaim %s", o.Claim.Name)
 	add(o.DeleteClaim, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
 	add(o.Provide, "wake provision")
@@ -364,14 +364,14 @@ func (a pendingConfirmations) awaitConfirmations(ctx context.Context) error {
 }
 
 func (i *Controller) markUnavailable(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
-	if len(o.SoldOut) == 0 {
+	if len(o.Unavailable) == 0 {
 		return nil
 	}
-	period := i.SoldOutFor
+	period := i.UnavailableFor
 	if n.Kind == interruption.Rebalance {
 		period = i.QuarantineFor
 	}
-	return i.SoldOut.MarkUnavailable(ctx, o.SoldOut, period)
+	return i.Unavailable.MarkUnavailable(ctx, o.Unavailable, period)
 }
 
 func noticeAnnotations(o interruption.Outcome) map[string]string {

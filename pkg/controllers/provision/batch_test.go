@@ -51,7 +51,7 @@ func TestABatchSurvivesEveryFault(t *testing.T) {
 		})
 }
 
-// What is sold out in the midst of a batch leaves some claims without an instance; they ask for something else,
+// What is unavailable in the midst of a batch leaves some claims without an instance; they ask for something else,
 // together.
 func TestWhatABatchIsRefusedIsAskedForElsewhere(t *testing.T) {
 	some := func(t *testing.T) *controllertest.Functions {

@@ -60,7 +60,7 @@ func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 			s.Claims[i] = now
 		}
 	}
-	s.SoldOut = l.readMarks()
+	s.Unavailable = l.readMarks()
 	s.Claims = existingNodes(s.Claims)
 	return launched
 }

@@ -20,22 +20,22 @@ import (
 	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
 
-// maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as sold out.
+// maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as unavailable.
 const maxAttempts = 8
 
-// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be sold out, all
+// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be unavailable, all
 // know.
 type claimLauncher struct {
 	p *Controller
 	s cluster.Snapshot // read only
 
-	reading singleflight.Group // of classes; no lock is held while a port is asked
-	mu      sync.Mutex
-	soldOut []instancetypes.UnavailableOffering
-	classes map[string]*awsv1.EC2NodeClass
-	market  func(cluster.Pool) []instancetypes.Type // what a pool can buy; nil if nobody asked yet
-	marked  int                                     // how many marks it reckons with
-	coming  subnetAddresses                         // what launches of this pass take
+	reading     singleflight.Group // of classes; no lock is held while a port is asked
+	mu          sync.Mutex
+	unavailable []instancetypes.UnavailableOffering
+	classes     map[string]*awsv1.EC2NodeClass
+	market      func(cluster.Pool) []instancetypes.Type // what a pool can buy; nil if nobody asked yet
+	marked      int                                     // how many marks it reckons with
+	coming      subnetAddresses                         // what launches of this pass take
 
 	ordering sync.Mutex // held while an order is chosen
 
@@ -112,7 +112,7 @@ func (l *claimLauncher) chooseOrder(w launchTarget) (o launch.Order, back func([
 	o, err = l.chooseTypes(w, l.typesFor(w.claim))
 	if w.mayRun && cannotLaunch(err) {
 		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is
-		// sold out by now.
+		// unavailable by now.
 		o, err = l.chooseTypes(w, l.withoutMarked(nil)(l.poolOf(w.claim)))
 	}
 	if err != nil {
@@ -252,21 +252,21 @@ func (l *claimLauncher) typeOf(c cluster.Claim, name string) (instancetypes.Type
 func (l *claimLauncher) typesFor(c cluster.Claim) []instancetypes.Type {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.market == nil || l.marked != len(l.soldOut) {
-		l.marked, l.market = len(l.soldOut), l.withoutMarked(l.soldOut)
+	if l.market == nil || l.marked != len(l.unavailable) {
+		l.marked, l.market = len(l.unavailable), l.withoutMarked(l.unavailable)
 	}
 	return l.market(l.poolOf(c))
 }
 
 // withoutMarked is what pools can buy but for what is marked.
-func (l *claimLauncher) withoutMarked(soldOut []instancetypes.UnavailableOffering) func(
+func (l *claimLauncher) withoutMarked(unavailable []instancetypes.UnavailableOffering) func(
 	cluster.Pool) []instancetypes.Type {
 	return overlays.ByPool(l.s, func(name string) []instancetypes.Type {
 		class, found := l.s.ClassOf(name)
 		if !found {
 			return nil
 		}
-		return instancetypes.ResolveTypes(l.s.Catalog, class, soldOut, l.p.Now())
+		return instancetypes.ResolveTypes(l.s.Catalog, class, unavailable, l.p.Now())
 	})
 }
 
@@ -283,17 +283,17 @@ func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetyp
 	}
 	l.mu.Lock()
 	for _, m := range marks {
-		m.Until = l.p.Now().Add(l.p.SoldOutFor)
-		l.soldOut = append(l.soldOut, m)
+		m.Until = l.p.Now().Add(l.p.UnavailableFor)
+		l.unavailable = append(l.unavailable, m)
 	}
 	l.mu.Unlock()
-	return l.p.SoldOut.MarkUnavailable(ctx, marks, l.p.SoldOutFor)
+	return l.p.Unavailable.MarkUnavailable(ctx, marks, l.p.UnavailableFor)
 }
 
 func (l *claimLauncher) readMarks() []instancetypes.UnavailableOffering {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	return append([]instancetypes.UnavailableOffering(nil), l.soldOut...)
+	return append([]instancetypes.UnavailableOffering(nil), l.unavailable...)
 }
 
 // readClass reads the class of the claim once, for all that ask meanwhile: as the revision keeps it that the claim is

@@ -42,9 +42,9 @@ func TestALaunchEndsWithItsFirstFailure(t *testing.T) {
 		fail     func(*provision.Controller, *fake.Ports)
 		launches int
 	}{
-		"the class cannot be read":                             {nil, func(c *provision.Controller, p *fake.Ports) { c.Read = unreadableClass{p} }, 0},
-		"what is sold out cannot be marked":                    {all, func(c *provision.Controller, p *fake.Ports) { c.SoldOut = unwritableMarks{p} }, 1},
-		"what is sold out beside an instance cannot be marked": {first(), func(c *provision.Controller, p *fake.Ports) { c.SoldOut = unwritableMarks{p} }, 1},
+		"the class cannot be read":                                {nil, func(c *provision.Controller, p *fake.Ports) { c.Read = unreadableClass{p} }, 0},
+		"what is unavailable cannot be marked":                    {all, func(c *provision.Controller, p *fake.Ports) { c.Unavailable = unwritableMarks{p} }, 1},
+		"what is unavailable beside an instance cannot be marked": {first(), func(c *provision.Controller, p *fake.Ports) { c.Unavailable = unwritableMarks{p} }, 1},
 		"the next token cannot be noted": {all, func(_ *provision.Controller, p *fake.Ports) {
 			p.Deny = func(call, _ string) error {
 				if call == "annotate claim" {

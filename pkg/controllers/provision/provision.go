@@ -36,31 +36,31 @@ const (
 type Controller struct {
 	controllers.Deps
 
-	Hints       controllers.PushHints // of push
-	Read        controllers.Reader
-	Claims      controllers.Claims
-	Lease       controllers.Lease
-	Fleet       Launcher
-	SoldOut     controllers.UnavailableOfferings
-	Brake       PurchaseBrake
-	Prices      controllers.CatalogReader
-	Levels      controllers.RemainingCapacity
-	Lifecycle   controllers.Waker      // runs lifecycle once instances were launched
-	Refresh     controllers.Waker      // runs refresh when a class is new or was changed
-	Watch       controllers.WatchLease // tells others that nobody need wake provision; nil to tell nobody
-	Buffers     controllers.Buffers
-	Holds       Tolerator
-	Rollouts    controllers.Rollouts // nil: NodeRollouts do not exist
-	Stopped     controllers.StoppedCapacity
-	Diary       controllers.DecisionLog // nil: no decision log
-	Stamp       decisionlog.PassStamp
-	Cluster     launch.Cluster
-	SoldOutFor  time.Duration
-	ShareFrom   int           // equal launches from which on they share a request; 0 for never
-	AlwaysWatch bool          // stay although there is nothing to do
-	BatchIdle   time.Duration // without a new pod, before pods are packed; 0 to pack at once
-	BatchMax    time.Duration // that pods wait for others at most
-	VCPUs       float64       // of the function; 0 where nobody knows
+	Hints          controllers.PushHints // of push
+	Read           controllers.Reader
+	Claims         controllers.Claims
+	Lease          controllers.Lease
+	Fleet          Launcher
+	Unavailable    controllers.UnavailableOfferings
+	Brake          PurchaseBrake
+	Prices         controllers.CatalogReader
+	Levels         controllers.RemainingCapacity
+	Lifecycle      controllers.Waker      // runs lifecycle once instances were launched
+	Refresh        controllers.Waker      // runs refresh when a class is new or was changed
+	Watch          controllers.WatchLease // tells others that nobody need wake provision; nil to tell nobody
+	Buffers        controllers.Buffers
+	Holds          Tolerator
+	Rollouts       controllers.Rollouts // nil: NodeRollouts do not exist
+	Stopped        controllers.StoppedCapacity
+	Diary          controllers.DecisionLog // nil: no decision log
+	Stamp          decisionlog.PassStamp
+	Cluster        launch.Cluster
+	UnavailableFor time.Duration
+	ShareFrom      int           // equal launches from which on they share a request; 0 for never
+	AlwaysWatch    bool          // stay although there is nothing to do
+	BatchIdle      time.Duration // without a new pod, before pods are packed; 0 to pack at once
+	BatchMax       time.Duration // that pods wait for others at most
+	VCPUs          float64       // of the function; 0 where nobody knows
 
 	Totals controllers.PassTotals // where decisions are counted for Prometheus; nil for nowhere
 
@@ -228,7 +228,7 @@ func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 }
 
 func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	s, err := controllers.Observer{Read: p.Read, Prices: p.Prices, SoldOut: p.SoldOut,
+	s, err := controllers.Observer{Read: p.Read, Prices: p.Prices, Unavailable: p.Unavailable,
 		Levels: p.Levels, Rollouts: p.Rollouts, Rules: p.Rules, Now: p.Now, Log: p.Log}.ReadSnapshot(ctx)
 	if err != nil {
 		return s, err
@@ -347,7 +347,7 @@ func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, dec
 }
 
 func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	return &claimLauncher{p: p, s: *s, soldOut: append([]instancetypes.UnavailableOffering(nil), s.SoldOut...)}
+	return &claimLauncher{p: p, s: *s, unavailable: append([]instancetypes.UnavailableOffering(nil), s.Unavailable...)}
 }
 
 // launchedFor returns the creation times of the pods for which the plan launches nodes.

@@ -70,7 +70,7 @@ func TestUnplacedPodsAreToldAndNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestSoldOutOfferIsFollowedByTheNext(t *testing.T) {
+func TestUnavailableOfferIsFollowedByTheNext(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	var asked []instancetypes.Offer
@@ -92,8 +92,8 @@ func TestSoldOutOfferIsFollowedByTheNext(t *testing.T) {
 	}
 }
 
-// TestWholeOrderSoldOutIsFollowedByAnother refuses everything that the first request asks for.
-func TestWholeOrderSoldOutIsFollowedByAnother(t *testing.T) {
+// TestWholeOrderUnavailableIsFollowedByAnother refuses everything that the first request asks for.
+func TestWholeOrderUnavailableIsFollowedByAnother(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	w.Refuse = func(o instancetypes.Offer) bool { return o.CapacityType == instancetypes.Spot }
@@ -105,7 +105,7 @@ func TestWholeOrderSoldOutIsFollowedByAnother(t *testing.T) {
 		t.Fatalf("%d instances; calls %v", n, p.Calls())
 	}
 	if i := w.Instances()[0]; i.CapacityType != instancetypes.OnDemand {
-		t.Errorf("spot is sold out and %s is %s", i.ID, i.CapacityType)
+		t.Errorf("spot is unavailable and %s is %s", i.ID, i.CapacityType)
 	}
 	if n := count(p.Calls(), "create claim"); n != 1 {
 		t.Errorf("%d claims were created", n)
@@ -283,9 +283,9 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 			if c.end {
 				w.InterruptInstance(first.ID)
 			}
-			soldOut := w.Ports(fake.Fault{})
+			unavailable := w.Ports(fake.Fault{})
 			mark := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: first.CapacityType, Type: first.Type, Zone: first.Zone}, Why: "gone"}
-			if err := soldOut.MarkUnavailable(context.Background(), []instancetypes.UnavailableOffering{mark}, time.Hour); err != nil {
+			if err := unavailable.MarkUnavailable(context.Background(), []instancetypes.UnavailableOffering{mark}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
 			w.Advance(2 * time.Minute)
@@ -308,7 +308,7 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 	}
 }
 
-// TestLaunchedClaimIsNotGivenUp loses the reply of a launch, after which everything is marked as sold out.
+// TestLaunchedClaimIsNotGivenUp loses the reply of a launch, after which everything is marked as unavailable.
 func TestLaunchedClaimIsNotGivenUp(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))

@@ -43,7 +43,7 @@ func withPurchaseBrake(ctx context.Context, p *Controller, s cluster.Snapshot) c
 		return s
 	}
 	unused, used := binpack.UnusedNodes(s)
-	braked := slices.ContainsFunc(s.SoldOut, instancetypes.UnavailableOffering.LeavesOut)
+	braked := slices.ContainsFunc(s.Unavailable, instancetypes.UnavailableOffering.LeavesOut)
 	unused, seen := p.Aside.unused.add(unused, used, p.Now())
 	if len(unused) == 0 && (!braked || len(used) == 0) {
 		return s
@@ -57,8 +57,8 @@ func withPurchaseBrake(ctx context.Context, p *Controller, s cluster.Snapshot) c
 	})
 	if p.Aside.unused.unnoted = unused; noted {
 		p.Aside.unused.unnoted = nil
-		s.SoldOut = slices.DeleteFunc(slices.Clone(s.SoldOut), instancetypes.UnavailableOffering.LeavesOut)
+		s.Unavailable = slices.DeleteFunc(slices.Clone(s.Unavailable), instancetypes.UnavailableOffering.LeavesOut)
 	}
-	s.SoldOut = slices.Concat(s.SoldOut, seen)
+	s.Unavailable = slices.Concat(s.Unavailable, seen)
 	return s
 }

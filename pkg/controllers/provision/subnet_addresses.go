@@ -18,7 +18,7 @@ func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.S
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	full := map[string]bool{}
-	for _, m := range l.soldOut {
+	for _, m := range l.unavailable {
 		if m.Offer == (instancetypes.Offer{}) && l.p.Now().Before(m.Until) {
 			full[m.Scope] = true
 		}

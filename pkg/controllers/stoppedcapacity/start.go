@@ -31,10 +31,10 @@ type Instances interface {
 type Starter struct {
 	controllers.Deps
 
-	Claims     controllers.Claims
-	Fleet      Instances
-	SoldOut    controllers.UnavailableOfferings
-	SoldOutFor time.Duration
+	Claims         controllers.Claims
+	Fleet          Instances
+	Unavailable    controllers.UnavailableOfferings
+	UnavailableFor time.Duration
 }
 
 // started is what has become of one start.
@@ -75,7 +75,7 @@ func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []p
 		})
 	}
 	_ = g.Wait() // every error is in outcomes
-	s.Claims, s.SoldOut = slices.Clone(s.Claims), slices.Clone(s.SoldOut)
+	s.Claims, s.Unavailable = slices.Clone(s.Claims), slices.Clone(s.Unavailable)
 	var marks []instancetypes.UnavailableOffering
 	var errs []error
 	refused := false
@@ -85,11 +85,11 @@ func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []p
 		errs = append(errs, controllers.IgnoreConflict(p.Log, o.err))
 	}
 	for _, m := range marks {
-		m.Until = p.Now().Add(p.SoldOutFor)
-		s.SoldOut = append(s.SoldOut, m)
+		m.Until = p.Now().Add(p.UnavailableFor)
+		s.Unavailable = append(s.Unavailable, m)
 	}
 	if len(marks) > 0 {
-		errs = append(errs, p.SoldOut.MarkUnavailable(ctx, marks, p.SoldOutFor))
+		errs = append(errs, p.Unavailable.MarkUnavailable(ctx, marks, p.UnavailableFor))
 	}
 	return s, refused, errors.Join(errs...)
 }

@@ -46,9 +46,9 @@ type Snapshot struct {
 	// names of nodes that were bought in vain, sorted: kube-scheduler refuses them for their pods
 	Unused []string `json:"unused,omitempty"`
 
-	Catalog instancetypes.Catalog               `json:"catalog"`
-	SoldOut []instancetypes.UnavailableOffering `json:"soldOut,omitempty"`
-	Rules   Settings                            `json:"rules"`
+	Catalog     instancetypes.Catalog               `json:"catalog"`
+	Unavailable []instancetypes.UnavailableOffering `json:"soldOut,omitempty"`
+	Rules       Settings                            `json:"rules"`
 
 	// is told how the decision goes; nil for nobody, as in whatever was stored
 	Follower StageFollower `json:"-"`

@@ -32,7 +32,7 @@ func TestNodeCosts(t *testing.T) {
 
 // The price of an offering holds what the node costs, unless nobody knows the instance's.
 func TestPricesHoldWhatANodeCosts(t *testing.T) {
-	types := AddNodeCosts([]Type{{Offerings: []Offering{{Price: 0.1, Available: true}, {Price: 0.2}, {Why: spotPriceUnknown}, {Why: "sold out"}}}},
+	types := AddNodeCosts([]Type{{Offerings: []Offering{{Price: 0.1, Available: true}, {Price: 0.2}, {Why: spotPriceUnknown}, {Why: "unavailable"}}}},
 		NodeCost{Disks: 0.01, Address: 0.005})
 	for i, want := range []float64{0.115, 0.215, 0, 0} {
 		o := types[0].Offerings[i]

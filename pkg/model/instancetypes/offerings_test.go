@@ -91,7 +91,7 @@ on-demand c 0.096 no: not sold in c
 			mark("spot", "m5.large", "b", time.Minute), mark("spot", "m5.large", "b", time.Second),
 			mark("spot", "m5.large", "a", 0), mark("on-demand", "m5.xlarge", "a", time.Minute),
 		}, `
-spot b 0.03 no: sold out until 2026-01-01T12:01:00Z (Code)
+spot b 0.03 no: unavailable until 2026-01-01T12:01:00Z (Code)
 spot a 0.04
 on-demand a 0.096
 on-demand b 0.096
@@ -101,10 +101,10 @@ spot c 0 no: not sold in c
 		{"marks: a zone, a type, everything", nil, nil, []instancetypes.UnavailableOffering{
 			mark("spot", "", "b", time.Minute), mark("on-demand", "m5.large", "", time.Minute),
 		}, `
-spot b 0.03 no: sold out until 2026-01-01T12:01:00Z (Code)
+spot b 0.03 no: unavailable until 2026-01-01T12:01:00Z (Code)
 spot a 0.04
-on-demand a 0.096 no: sold out until 2026-01-01T12:01:00Z (Code)
-on-demand b 0.096 no: sold out until 2026-01-01T12:01:00Z (Code)
+on-demand a 0.096 no: unavailable until 2026-01-01T12:01:00Z (Code)
+on-demand b 0.096 no: unavailable until 2026-01-01T12:01:00Z (Code)
 on-demand c 0.096 no: not sold in c
 spot c 0 no: not sold in c
 `},
@@ -143,8 +143,8 @@ spot c 0 no: not sold in c
 	}
 	c := small(nil)
 	all := instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), []instancetypes.UnavailableOffering{mark("spot", "", "", time.Minute)}, now)
-	if got := offers(all[0]); strings.Count(got, "sold out") != 2 || strings.Contains(got, "on-demand a 0.096 no") {
-		t.Errorf("spot as a whole sold out:\n%s", got)
+	if got := offers(all[0]); strings.Count(got, "unavailable") != 2 || strings.Contains(got, "on-demand a 0.096 no") {
+		t.Errorf("spot as a whole unavailable:\n%s", got)
 	}
 }
 

@@ -14,8 +14,8 @@ import (
 // allocatable, image and offerings, sorted by name. Types that no node can have are left out: other than hvm on amd64
 // or arm64, and a1 under AL2023. A type that the class cannot use stays, with every offering unavailable and the reason
 // in Why.
-func ResolveTypes(c Catalog, class Class, soldOut []UnavailableOffering, now time.Time) []Type {
-	r := newResolver(c, class, soldOut, now)
+func ResolveTypes(c Catalog, class Class, unavailable []UnavailableOffering, now time.Time) []Type {
+	r := newResolver(c, class, unavailable, now)
 	out := make([]Type, 0, len(c.Types))
 	for i := range c.Types {
 		f := &c.Types[i]
@@ -31,13 +31,13 @@ func ResolveTypes(c Catalog, class Class, soldOut []UnavailableOffering, now tim
 
 // ValidUntil is when Resolve begins to tell something else than at the time now, though the same is asked; zero for
 // never.
-func ValidUntil(class Class, soldOut []UnavailableOffering, now time.Time) (next time.Time) {
+func ValidUntil(class Class, unavailable []UnavailableOffering, now time.Time) (next time.Time) {
 	add := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {
 			next = t
 		}
 	}
-	for _, m := range soldOut {
+	for _, m := range unavailable {
 		add(m.Until)
 	}
 	for _, r := range class.Reservations {
@@ -60,14 +60,14 @@ func DefaultClass(c Catalog) Class {
 
 // typeResolver holds what is the same for all types.
 type typeResolver struct {
-	class   Class
-	region  string
-	scope   string // of marks about the class
-	zones   []classZone
-	soldOut unavailableIndex
-	now     time.Time
-	limits  kubeletLimits
-	why     string // why no type of the class can be used
+	class       Class
+	region      string
+	scope       string // of marks about the class
+	zones       []classZone
+	unavailable unavailableIndex
+	now         time.Time
+	limits      kubeletLimits
+	why         string // why no type of the class can be used
 
 	booked map[string][]*Reservation // of the class, by instance type
 
@@ -85,11 +85,11 @@ type classZone struct {
 	full      string // why no subnet of the class takes another node there, empty when one does
 }
 
-func newResolver(c Catalog, class Class, soldOut []UnavailableOffering, now time.Time) *typeResolver {
-	soldOut = slices.DeleteFunc(slices.Clone(soldOut), func(m UnavailableOffering) bool {
+func newResolver(c Catalog, class Class, unavailable []UnavailableOffering, now time.Time) *typeResolver {
+	unavailable = slices.DeleteFunc(slices.Clone(unavailable), func(m UnavailableOffering) bool {
 		return m.LeavesOut() && (m.Scope != ClassScope(class.Name) || m.Cause != class.CauseOf(m.Type))
 	})
-	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name), soldOut: newMarks(soldOut, now),
+	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name), unavailable: newMarks(unavailable, now),
 		now: now}
 	for _, name := range zoneNames(c) {
 		id, ok := class.ZoneIDs[name]
@@ -112,7 +112,7 @@ func newResolver(c Catalog, class Class, soldOut []UnavailableOffering, now time
 	if r.limits, err = newLimits(class); err != nil {
 		r.why = err.Error()
 	} else {
-		r.why = r.soldOut[unavailableKey{scope: r.scope}]
+		r.why = r.unavailable[unavailableKey{scope: r.scope}]
 	}
 	return r
 }
@@ -124,7 +124,7 @@ func (r *typeResolver) fullReason(zone string) (why string) {
 		if s.Zone != zone {
 			continue
 		}
-		marked := r.soldOut[unavailableKey{scope: s.ID}]
+		marked := r.unavailable[unavailableKey{scope: s.ID}]
 		switch {
 		case marked != "":
 			why = s.ID + " is " + marked
@@ -206,8 +206,8 @@ func (r *typeResolver) refusalReason(f *Facts, image string) string {
 		return r.why
 	case image == "":
 		return "no AMI of the class fits this type"
-	case r.soldOut[unavailableKey{Offer{Type: f.Name}, r.scope}] != "":
-		return r.soldOut[unavailableKey{Offer{Type: f.Name}, r.scope}]
+	case r.unavailable[unavailableKey{Offer{Type: f.Name}, r.scope}] != "":
+		return r.unavailable[unavailableKey{Offer{Type: f.Name}, r.scope}]
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
 	case r.class.Prefixes && f.Hypervisor == "xen":

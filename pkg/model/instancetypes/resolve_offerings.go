@@ -27,7 +27,7 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 			continue
 		}
 		until[is] = k.Until
-		what := "sold out"
+		what := "unavailable"
 		switch {
 		case k.Class() != "" && k.LeavesOut():
 			what = fmt.Sprintf("%d nodes of the class in a row never became usable; it is left alone", k.Times)
@@ -108,7 +108,7 @@ func (r *typeResolver) refuseOffer(f *Facts, z *classZone, o Offering) string {
 	case z.full != "":
 		return z.full
 	}
-	if why := r.soldOut.unavailableReason(o.Offer, r.scope, r.placementGroup()); why != "" {
+	if why := r.unavailable.unavailableReason(o.Offer, r.scope, r.placementGroup()); why != "" {
 		return why
 	}
 	switch {
@@ -148,7 +148,7 @@ func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused stri
 	case res.Remaining <= 0:
 		o.Why = "reservation " + res.ID + " has no room left"
 	default:
-		o.Why = r.soldOut.unavailableReason(o.Offer, r.scope, res.ID)
+		o.Why = r.unavailable.unavailableReason(o.Offer, r.scope, res.ID)
 	}
 	if i >= 0 {
 		o.ZoneID = r.zones[i].id

@@ -25,7 +25,7 @@ func TestAZoneWithoutAddresses(t *testing.T) {
 		"none left":        {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(0)}}, nil, "no subnet of the class in a has a free address"},
 		"another has":      {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(0)}, {ID: "s-2", Zone: "a", Free: n(5)}}, nil, ""},
 		"another zone has": {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(0)}, {ID: "s-2", Zone: "b", Free: n(5)}}, nil, "no subnet of the class in a has a free address"},
-		"refused":          {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(9)}}, []instancetypes.UnavailableOffering{mark("s-1")}, "s-1 is sold out until 2026-01-01T12:01:00Z (InsufficientFreeAddressesInSubnet)"},
+		"refused":          {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(9)}}, []instancetypes.UnavailableOffering{mark("s-1")}, "s-1 is unavailable until 2026-01-01T12:01:00Z (InsufficientFreeAddressesInSubnet)"},
 		"another refused":  {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(9)}}, []instancetypes.UnavailableOffering{mark("s-2")}, ""},
 		"one refused, one is full": {[]instancetypes.Subnet{{ID: "s-1", Zone: "a", Free: n(9)}, {ID: "s-2", Zone: "a", Free: n(0)}}, []instancetypes.UnavailableOffering{mark("s-1")},
 			"no subnet of the class in a has a free address"},

@@ -81,12 +81,12 @@ func show(s cluster.Snapshot, types func(string) []instancetypes.Type) string {
 }
 
 // facts is a market of one type: on-demand at a known price, spot at a price that nobody knows.
-func facts(t *testing.T, soldOut ...instancetypes.UnavailableOffering) []instancetypes.Type {
+func facts(t *testing.T, unavailable ...instancetypes.UnavailableOffering) []instancetypes.Type {
 	t.Helper()
 	c := instancetypes.Catalog{Region: "r", Zones: map[string]string{"a": "r-1", "b": "r-2"}, Types: []instancetypes.Facts{{
 		Name: "m5.large", Arch: []string{"amd64"}, VCPU: 2, MemoryMiB: 8192, DefaultCardENIs: 3, IPv4PerENI: 10, Hypervisor: "nitro",
 		Virtualization: []string{"hvm"}, UsageClasses: []string{"on-demand", "spot"}, Zones: []string{"a"}, OnDemandUSD: 0.1}}}
-	return instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), soldOut, cluster.Snapshot{}.Now)
+	return instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), unavailable, cluster.Snapshot{}.Now)
 }
 
 // A price that an overlay gives stands in for one that nobody knows; what is not for sale stays so.
@@ -103,8 +103,8 @@ func TestUnknownPrice(t *testing.T) {
 	}{
 		{"price", facts(t), price, "on-demand a 0.5, spot a 0.5, on-demand b 0.5 not sold in b, spot b 0.5 not sold in b"},
 		{"change", facts(t), change, "on-demand a 1.1, on-demand b 1.1 not sold in b, spot a 0 spot price unknown, spot b 1 not sold in b"},
-		{"sold out", facts(t, sold), price,
-			"on-demand a 0.5, spot a 0.5 sold out until 0002-01-01T00:00:00Z (ICE), on-demand b 0.5 not sold in b, spot b 0.5 not sold in b"},
+		{"unavailable", facts(t, sold), price,
+			"on-demand a 0.5, spot a 0.5 unavailable until 0002-01-01T00:00:00Z (ICE), on-demand b 0.5 not sold in b, spot b 0.5 not sold in b"},
 	} {
 		before := fmt.Sprint(c.types)
 		var got []string

@@ -282,7 +282,7 @@ func (o *observer) observeRefused() {
 		o.Refused = o.before.Refused
 		return
 	}
-	for _, u := range o.s.SoldOut {
+	for _, u := range o.s.Unavailable {
 		reason := refusalCode(u.Why)
 		if u.Type == "" || u.Zone == "" || !isLaunchFailure(reason) {
 			continue

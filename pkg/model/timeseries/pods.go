@@ -57,7 +57,7 @@ func (l *lister) listStarting(p *cluster.Pod, planned time.Time) {
 
 // listOfferings lists what EC2 sells, at what price, and whether it is to be had.
 func (l *lister) listOfferings() {
-	refused := lists.Set(l.s.SoldOut, func(u instancetypes.UnavailableOffering) instancetypes.Offer { return u.Offer })
+	refused := lists.Set(l.s.Unavailable, func(u instancetypes.UnavailableOffering) instancetypes.Offer { return u.Offer })
 	for _, f := range l.s.Catalog.Types {
 		l.addSeries(typeCPU, float64(f.VCPU), "instance_type", f.Name)
 		l.addSeries(typeMemory, float64(f.MemoryMiB<<20), "instance_type", f.Name)

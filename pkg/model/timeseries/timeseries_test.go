@@ -318,11 +318,11 @@ func TestRefusalsAndStatusChecks(t *testing.T) {
 	s := sample()
 	h := History{}.Observe(s, Activity{})
 	offer := instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}
-	s.SoldOut = []instancetypes.UnavailableOffering{{Offer: offer, Until: noon().Add(3 * time.Minute), Why: "InsufficientInstanceCapacity"},
+	s.Unavailable = []instancetypes.UnavailableOffering{{Offer: offer, Until: noon().Add(3 * time.Minute), Why: "InsufficientInstanceCapacity"},
 		{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "a"}, Until: noon().Add(3 * time.Minute), Why: "SpotInterrupted"}}
 	s.Impaired = []cluster.Impairment{{Instance: "i-1", System: true, Since: noon()}}
 	h = h.Observe(s, Activity{}).Observe(s, Activity{})
-	s.SoldOut[0].Until = noon().Add(9 * time.Minute)
+	s.Unavailable[0].Until = noon().Add(9 * time.Minute)
 	h = h.Observe(s, Activity{})
 	all, _ := h.List(s, Options{})
 	expect(t, `

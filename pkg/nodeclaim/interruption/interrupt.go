@@ -70,15 +70,15 @@ type Outcome struct {
 	// by when its pods must be gone, to be written onto the claim before; zero for no change
 	Deadline time.Time
 	// until when its pods stay for their replacement to be asked for; zero for not
-	First   time.Time
-	SoldOut []instancetypes.UnavailableOffering // offers not to be bought for a while, without Until
-	Leave   ReplaceRequest                      // the node is to be left, replacement first; zero for not
-	Pods    PodRemoval
-	Release bool // the instance is gone: let go of node and claim
-	Drain   bool // lifecycle has something to do now
-	Provide bool // provision has something to do now
-	Tell    []NoticeEvent
-	Why     string // what was decided, for the log
+	First       time.Time
+	Unavailable []instancetypes.UnavailableOffering // offers not to be bought for a while, without Until
+	Leave       ReplaceRequest                      // the node is to be left, replacement first; zero for not
+	Pods        PodRemoval
+	Release     bool // the instance is gone: let go of node and claim
+	Drain       bool // lifecycle has something to do now
+	Provide     bool // provision has something to do now
+	Tell        []NoticeEvent
+	Why         string // what was decided, for the log
 }
 
 // NoticeEvent is an event to write onto the claim and its node.
@@ -87,7 +87,7 @@ type NoticeEvent struct {
 	Reason, Message string
 }
 
-// Interrupted decides about a warning that EC2 takes an instance back: the offer is sold out, the claim is marked for
+// Interrupted decides about a warning that EC2 takes an instance back: the offer is unavailable, the claim is marked for
 // deletion, and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
 func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
@@ -106,7 +106,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		told.Message = "the capacity reservation of instance " + n.Instance + " is taken back in two minutes"
 	}
 	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == bought {
-		o.SoldOut = []instancetypes.UnavailableOffering{{Offer: offer,
+		o.Unavailable = []instancetypes.UnavailableOffering{{Offer: offer,
 			Scope: o.Claim.Labels[instancetypes.LabelReservationID], Why: told.Reason}}
 	}
 	return o.addEvent(told)

@@ -122,7 +122,7 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 	}
 	offer := instancetypes.OfferOf(o.Claim.Labels)
 	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == instancetypes.Spot {
-		o.SoldOut = []instancetypes.UnavailableOffering{{Offer: offer, Why: "RebalanceRecommendation"}}
+		o.Unavailable = []instancetypes.UnavailableOffering{{Offer: offer, Why: "RebalanceRecommendation"}}
 	}
 	o.Leave = toSecond(ReplaceRequest{Cause: Rebalance, Since: now, Until: now.Add(replaceWithin)})
 	o.Provide, o.Why = true, "it is replaced until "+reasonText(o.Leave.Until)
@@ -132,7 +132,7 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 // TooMany is the outcome when as many nodes were replaced lately as may be: the recommendation is told and nothing
 // more.
 func (o Outcome) TooMany() Outcome {
-	o.Leave, o.SoldOut, o.Provide, o.Why = ReplaceRequest{}, nil, false,
+	o.Leave, o.Unavailable, o.Provide, o.Why = ReplaceRequest{}, nil, false,
 		"enough nodes were replaced on recommendations lately"
 	return o
 }

@@ -101,7 +101,7 @@ func profileName(c *awsv1.EC2NodeClass) string {
 }
 
 // capacityType is the first of reserved and spot that any candidate is to be had as, else on-demand. This is how a
-// launch falls back once the refused offers are marked as sold out.
+// launch falls back once the refused offers are marked as unavailable.
 func capacityType(cs []candidate) string {
 	for _, want := range []string{instancetypes.Reserved, instancetypes.Spot} {
 		for _, c := range cs {

@@ -19,7 +19,7 @@ import (
 
 func TestChoose(t *testing.T) {
 	words := syntax.NewGrammar(nil, "new", "types", "class unready", "claim relaxed annotate= taint= cpu=# memory=# nvidia.com/gpu=# vpc.amazonaws.com/efa=#",
-		"addresses", "open-reservations", "group", "dns", "region", "soldout", "choose", "show PART")
+		"addresses", "open-reservations", "group", "dns", "region", "unavailable", "choose", "show PART")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := newWorld(t)
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -56,15 +56,15 @@ func TestChoose(t *testing.T) {
 				w.in.Cluster.DNSAddress = d.Input
 			case "region":
 				w.in.Cluster.Region = d.Input
-			case "soldout":
-				w.soldOut = nil
+			case "unavailable":
+				w.unavailable = nil
 				for _, l := range lines(d.Input) {
 					f := strings.Fields(l)
 					m := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"}
 					if len(f) > 3 {
 						m.Scope = f[3]
 					}
-					w.soldOut = append(w.soldOut, m)
+					w.unavailable = append(w.unavailable, m)
 				}
 			case "choose":
 				o, err := w.choose(t)

@@ -13,7 +13,7 @@ type Input struct {
 	Claim    cluster.Claim
 	Class    *awsv1.EC2NodeClass
 	Resolved instancetypes.Class  // of Class
-	Types    []instancetypes.Type // of Resolved, with what is sold out marked
+	Types    []instancetypes.Type // of Resolved, with what is unavailable marked
 	Cluster  Cluster
 
 	// Addresses is what subnets of the class have left, by id. Of one that is missing it is not known.

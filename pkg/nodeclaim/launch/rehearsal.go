@@ -17,7 +17,7 @@ const dryRunTypes = 4
 
 // DryRunOrders are orders like those that launches with the class will place, each of one instance type, on-demand: EC2
 // is asked whether it would take one of them. Whether the class is ready does not count; the types are to be without
-// marks of what is sold out. The claims are one for each pool of the class; the input's own does not count. Their types
+// marks of what is unavailable. The claims are one for each pool of the class; the input's own does not count. Their types
 // come in turn, of different families if there are: the cheapest plain one that the claim allows, else the cheapest.
 // The first order is for every subnet where its type is sold, the others for one, so that a refusal costs few calls.
 // There is no order when the class has no type at all. The error is a *bootstrap.Error when no user data can be made.

@@ -37,12 +37,12 @@ status:
 
 // world is what the commands of a scenario build up.
 type world struct {
-	in      launch.Input
-	doc     map[string]any // the class as YAML
-	facts   []instancetypes.Facts
-	soldOut []instancetypes.UnavailableOffering
-	last    launch.Order
-	types   []instancetypes.Type
+	in          launch.Input
+	doc         map[string]any // the class as YAML
+	facts       []instancetypes.Facts
+	unavailable []instancetypes.UnavailableOffering
+	last        launch.Order
+	types       []instancetypes.Type
 }
 
 func newWorld(t *testing.T) *world {
@@ -227,7 +227,7 @@ func lines(s string) []string {
 
 func (w *world) choose(t *testing.T) (launch.Order, error) {
 	c := instancetypes.Catalog{Region: "r", Zones: map[string]string{"a": "r-1", "b": "r-2", "c": "r-3"}, Types: w.facts}
-	w.types = instancetypes.ResolveTypes(c, w.in.Resolved, w.soldOut, time.Time{})
+	w.types = instancetypes.ResolveTypes(c, w.in.Resolved, w.unavailable, time.Time{})
 	w.in.Types = w.types
 	o, err := launch.ChooseOrder(w.in)
 	w.last = o

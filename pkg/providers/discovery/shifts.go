@@ -30,7 +30,7 @@ type UnavailableOfferings interface {
 }
 
 // ZonalShifts marks everything in a zone as not to be had while the cluster's traffic is shifted away from it by ARC,
-// beside what is sold out. It may be used by several goroutines.
+// beside what is unavailable. It may be used by several goroutines.
 type ZonalShifts struct {
 	UnavailableOfferings
 	ARC   *arczonalshift.Client

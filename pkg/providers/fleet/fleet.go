@@ -183,7 +183,7 @@ func refusedError(o launch.Order, err error) error {
 	return &callError{err}
 }
 
-// readOutcome reads the answer: errors teach what is sold out even when instances were started.
+// readOutcome reads the answer: errors teach what is unavailable even when instances were started.
 func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	marks, other := splitErrors(o, out.Errors)

@@ -87,7 +87,7 @@ func refusesOffers(e types.CreateFleetError) bool {
 }
 
 // splitErrors splits the errors of a CreateFleet answer into refused offers and others. What a reservation refuses
-// is not sold out elsewhere. An offer that a policy denies is marked too, and its error is among the others.
+// is not unavailable elsewhere. An offer that a policy denies is marked too, and its error is among the others.
 func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering,
 	other []types.CreateFleetError) {
 	for _, e := range errs {

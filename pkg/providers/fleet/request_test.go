@@ -125,16 +125,16 @@ func TestOutcomeOfAFleet(t *testing.T) {
 	}
 }
 
-// A request that starts nothing says what is sold out if EC2 does, and EC2's own words if something else is wrong.
+// A request that starts nothing says what is unavailable if EC2 does, and EC2's own words if something else is wrong.
 func TestAFleetWithoutInstances(t *testing.T) {
 	f := &Fleet{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
-	soldOut := types.CreateFleetError{ErrorCode: aws.String("InsufficientInstanceCapacity"), ErrorMessage: aws.String("none")}
-	_, marks, err := f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{soldOut}})
+	unavailable := types.CreateFleetError{ErrorCode: aws.String("InsufficientInstanceCapacity"), ErrorMessage: aws.String("none")}
+	_, marks, err := f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{unavailable}})
 	if none, ok := errors.AsType[*instancetypes.NoCapacityError](err); !ok || len(none.Marks) != 1 || len(marks) != 0 {
-		t.Errorf("sold out: marks %v, error %v", marks, err)
+		t.Errorf("unavailable: marks %v, error %v", marks, err)
 	}
 	wrong := types.CreateFleetError{ErrorCode: aws.String("UnauthorizedOperation"), ErrorMessage: aws.String("you may not")}
-	_, marks, err = f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{soldOut, wrong}})
+	_, marks, err = f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{unavailable, wrong}})
 	if err == nil || err.Error() != "UnauthorizedOperation: you may not" || len(marks) != 1 {
 		t.Errorf("forbidden: marks %v, error %v", marks, err)
 	}
@@ -200,7 +200,7 @@ func TestADeniedOffer(t *testing.T) {
 	}{
 		{"one type by a policy", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large")}, "c5.large UnauthorizedOperation", ""},
 		{"one type by the account", []types.CreateFleetError{denial("OptInRequired", "c5.large")}, "c5.large OptInRequired", ""},
-		{"one denied, one sold out", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large"), denial("InsufficientInstanceCapacity", "m5.large")},
+		{"one denied, one unavailable", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large"), denial("InsufficientInstanceCapacity", "m5.large")},
 			"c5.large UnauthorizedOperation, m5.large InsufficientInstanceCapacity", "UnauthorizedOperation: no"},
 		{"all", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large"), denial("UnauthorizedOperation", "m5.large")},
 			"c5.large UnauthorizedOperation, m5.large UnauthorizedOperation", "UnauthorizedOperation: no"},

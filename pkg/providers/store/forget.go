@@ -12,7 +12,7 @@ import (
 func (l *UnavailableOfferings) ListRemembered(ctx context.Context) ([]instancetypes.NotedMark, error) {
 	all, _, err := l.readEntries(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read sold-out marks: %w", err)
+		return nil, fmt.Errorf("read unavailable offerings: %w", err)
 	}
 	now := l.now()
 	all = slices.DeleteFunc(all, func(e storedMark) bool {

@@ -34,7 +34,7 @@ type Store interface {
 	WriteData(ctx context.Context, name string, data map[string]string, version string) error
 }
 
-// UnavailableOfferings is the list of offers that are sold out. Its methods may be called concurrently.
+// UnavailableOfferings is the list of offers that are unavailable. Its methods may be called concurrently.
 type UnavailableOfferings struct {
 	store Store
 	now   func() time.Time
@@ -52,13 +52,13 @@ func NewUnavailableOfferings(store Store, now func() time.Time) *UnavailableOffe
 func (l *UnavailableOfferings) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
 	all, _, err := l.readEntries(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("read sold-out marks: %w", err)
+		return nil, fmt.Errorf("read unavailable offerings: %w", err)
 	}
 	now := l.now()
 	return slices.DeleteFunc(all, func(e storedMark) bool { return !now.Before(e.Until) }).activeMarks(), nil
 }
 
-// MarkUnavailable marks offers as sold out for a time, of which each mark's Offer and Why are read. An offer that is
+// MarkUnavailable marks offers as unavailable for a time, of which each mark's Offer and Why are read. An offer that is
 // refused again after its mark ended, but within twice that mark's period, counts as failing still: the period doubles,
 // up to 30 minutes, and Times tells how often. A refusal while a mark counts is the same failure seen twice, by
 // launches side by side or by a repeated call: it renews the mark. A mark never shortens another. Marks of other
@@ -70,7 +70,7 @@ func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []inst
 		return nil
 	}
 	if err := retryConflicts(ctx, func() error { return l.addEntries(ctx, marks, period) }); err != nil {
-		return fmt.Errorf("mark %d offers as sold out, %s first: %w", len(marks), marks[0], err)
+		return fmt.Errorf("mark %d offers as unavailable, %s first: %w", len(marks), marks[0], err)
 	}
 	return nil
 }

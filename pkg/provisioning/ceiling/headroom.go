@@ -137,7 +137,7 @@ type typeCharge struct {
 }
 
 // charges are what EC2 charges at most for the types that a node of the pool with such requirements may become, the
-// cheapest first. What is sold out now may come back until the launch.
+// cheapest first. What is unavailable now may come back until the launch.
 func (h *headroom) charges(pool cluster.Pool, set requirements.Set) (out []typeCharge) {
 	for _, t := range h.types(pool) {
 		if r, limited := set.Get(corev1.LabelInstanceTypeStable); limited && !r.Has(t.Name) ||

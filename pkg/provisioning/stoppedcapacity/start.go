@@ -48,7 +48,7 @@ func Startable(s cluster.Snapshot) (free, requested map[string]bool) {
 // isUnavailable reports whether EC2 refused lately to start or launch what the claim has.
 func isUnavailable(s cluster.Snapshot, c cluster.Claim) bool {
 	o := instancetypes.OfferOf(c.Labels)
-	return slices.ContainsFunc(s.SoldOut, func(m instancetypes.UnavailableOffering) bool { return m.Covers(o, s.Now) })
+	return slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool { return m.Covers(o, s.Now) })
 }
 
 // AsComing returns the snapshot in which the claims named are nodes on their way. The snapshot given is not changed.

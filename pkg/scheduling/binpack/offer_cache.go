@@ -27,11 +27,11 @@ type OfferingCache struct {
 
 // resolvedTypes are the types of a class as they are from one time to another.
 type resolvedTypes struct {
-	class   instancetypes.Class
-	soldOut []instancetypes.UnavailableOffering
-	from    time.Time
-	until   time.Time // zero for ever
-	types   []instancetypes.Type
+	class       instancetypes.Class
+	unavailable []instancetypes.UnavailableOffering
+	from        time.Time
+	until       time.Time // zero for ever
+	types       []instancetypes.Type
 }
 
 // Offerings is the market of the snapshot's catalog.
@@ -54,9 +54,9 @@ func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
 			return nil
 		}
 		if have.types == nil || !have.stillValid(s.Now) || !reflect.DeepEqual(have.class, c) ||
-			!slices.Equal(have.soldOut, s.SoldOut) {
-			have = resolvedTypes{class: c, soldOut: slices.Clone(s.SoldOut), from: s.Now,
-				until: instancetypes.ValidUntil(c, s.SoldOut, s.Now), types: resolveClass(s, c)}
+			!slices.Equal(have.unavailable, s.Unavailable) {
+			have = resolvedTypes{class: c, unavailable: slices.Clone(s.Unavailable), from: s.Now,
+				until: instancetypes.ValidUntil(c, s.Unavailable, s.Now), types: resolveClass(s, c)}
 			d.resolved[class] = have
 		}
 		return have.types

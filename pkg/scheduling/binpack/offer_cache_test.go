@@ -108,8 +108,8 @@ func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 	check("at first", false)
 	s.Now = s.Now.Add(time.Hour)
 	check("an hour later", true)
-	s.SoldOut = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large"}, Until: s.Now.Add(time.Minute), Why: "no capacity"}}
-	check("m5.large is sold out", false)
+	s.Unavailable = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large"}, Until: s.Now.Add(time.Minute), Why: "no capacity"}}
+	check("m5.large is unavailable", false)
 	s.Now = s.Now.Add(59 * time.Second)
 	check("still", true)
 	s.Now = s.Now.Add(time.Second)

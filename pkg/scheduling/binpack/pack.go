@@ -28,7 +28,7 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 // resolveClass is what nodes of the class cost, commitments, volumes, addresses and what the owner declares
 // included.
 func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
-	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now))
+	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.Unavailable, s.Now))
 	if !s.Rules.InstancePrices {
 		cost := s.Catalog.NodeCostOf(c)
 		cost.Declared = s.Rules.DeclaredNodeUSD

@@ -174,7 +174,7 @@ func withoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.
 	return func(p cluster.Pool) []instancetypes.Type {
 		types := sold(p)
 		class, _ := s.ClassOf(p.ClassKey())
-		missing := class.MissingResources(s.SoldOut, s.Now)
+		missing := class.MissingResources(s.Unavailable, s.Now)
 		if len(missing) == 0 {
 			return types
 		}

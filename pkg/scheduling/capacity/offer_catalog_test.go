@@ -20,7 +20,7 @@ func TestWhatNodesNeverHadCountsAsZero(t *testing.T) {
 		t.Helper()
 		s := cluster.Snapshot{Now: now, Classes: []instancetypes.Class{c}}
 		for _, m := range noted {
-			s.SoldOut = append(s.SoldOut, m.UnavailableOffering)
+			s.Unavailable = append(s.Unavailable, m.UnavailableOffering)
 		}
 		types := withoutMissing(s, func(cluster.Pool) []instancetypes.Type {
 			return []instancetypes.Type{{Name: "m5.large", Allocatable: resources.List{CPU: 2000}.With(eni, 9)}}

@@ -217,7 +217,7 @@ const mostExamples = 3
 // neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
 func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
 	class, _ := e.Solution.W.S.ClassOf(p.ClassKey())
-	types, until := class.TypesWithout(resource, e.Solution.W.S.SoldOut, e.Solution.W.S.Now)
+	types, until := class.TypesWithout(resource, e.Solution.W.S.Unavailable, e.Solution.W.S.Now)
 	if len(types) == 0 {
 		return ""
 	}

@@ -91,14 +91,14 @@ func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.D
 func (f *Functions) Provision(p *fake.Ports) *provision.Controller {
 	f.Made++
 	return &provision.Controller{Deps: f.newDeps(p, f.Rules()),
-		Read: p, Claims: p, Lease: p, Fleet: p, SoldOut: p, Brake: p, Prices: p, Holds: p, Buffers: p,
-		Stopped: &stoppedcapacity.Starter{Deps: f.newDeps(p, f.Rules()), Claims: p, Fleet: p, SoldOut: p,
-			SoldOutFor: 3 * time.Minute},
+		Read: p, Claims: p, Lease: p, Fleet: p, Unavailable: p, Brake: p, Prices: p, Holds: p, Buffers: p,
+		Stopped: &stoppedcapacity.Starter{Deps: f.newDeps(p, f.Rules()), Claims: p, Fleet: p, Unavailable: p,
+			UnavailableFor: 3 * time.Minute},
 		Lifecycle: p.NewWaker("lifecycle"),
 		Refresh:   p.NewWaker("refresh"),
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10",
 			ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"},
-		SoldOutFor: 3 * time.Minute, ShareFrom: f.ShareFrom}
+		UnavailableFor: 3 * time.Minute, ShareFrom: f.ShareFrom}
 }
 
 // Lifecycle is an invocation of lifecycle on the ports.
@@ -118,9 +118,9 @@ func (f *Functions) Rules() cluster.Settings {
 // Interruption is an invocation that handles notices on the ports.
 func (f *Functions) Interruption(p *fake.Ports) *notices.Controller {
 	return &notices.Controller{Deps: controllers.Deps{Record: p, Now: f.World.Now, Log: slog.New(slog.DiscardHandler)},
-		Read: p, Node: p, Claims: p, Nodes: p, SoldOut: p, Pods: p, Pools: p, Quota: p,
+		Read: p, Node: p, Claims: p, Nodes: p, Unavailable: p, Pods: p, Pools: p, Quota: p,
 		Provision: p.NewWaker("provision"),
-		Lifecycle: p.NewWaker("lifecycle"), SoldOutFor: 3 * time.Minute,
+		Lifecycle: p.NewWaker("lifecycle"), UnavailableFor: 3 * time.Minute,
 		Rebalance:     interruption.RebalancePolicy{Choice: interruption.Tell, MinAge: 15 * time.Minute},
 		QuarantineFor: 30 * time.Minute}
 }
@@ -181,7 +181,7 @@ func (f *Functions) Disrupt(p *fake.Ports) *disrupt.Controller {
 	r := f.Rules()
 	r.MinSpotInstanceTypes = 2 // the world sells six types
 	return &disrupt.Controller{Deps: f.newDeps(p, r),
-		Read: p, Placed: p, Claims: p, Moves: p, Lease: p, SoldOut: p, Prices: p, Notes: p,
+		Read: p, Placed: p, Claims: p, Moves: p, Lease: p, Unavailable: p, Prices: p, Notes: p,
 		Provision: p.NewWaker("provision"),
 		Lifecycle: p.NewWaker("lifecycle")}
 }

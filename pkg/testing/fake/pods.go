@@ -292,9 +292,9 @@ func (p SharedPorts) Acquire(ctx context.Context, name, holder string,
 	return release, true, nil
 }
 
-// ListUnavailable lists what is sold out.
+// ListUnavailable lists what is unavailable.
 func (p SharedPorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return doCall(ctx, p.invocation, "read sold-out marks", func() ([]instancetypes.UnavailableOffering, error) {
+	return doCall(ctx, p.invocation, "read unavailable offerings", func() ([]instancetypes.UnavailableOffering, error) {
 		out := slices.Clone(p.w.marks)
 		for _, m := range p.w.unused {
 			out = append(out, m.UnavailableOffering)
@@ -318,10 +318,10 @@ func (p SharedPorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 	})
 }
 
-// MarkUnavailable marks offers as sold out.
+// MarkUnavailable marks offers as unavailable.
 func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
-	return tryCall(ctx, p.invocation, "mark sold out", func() error {
+	return tryCall(ctx, p.invocation, "mark unavailable", func() error {
 		for _, m := range marks {
 			m.Until = p.w.now.Add(d)
 			p.w.marks = append(p.w.marks, m)

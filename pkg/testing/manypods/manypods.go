@@ -106,7 +106,7 @@ func Sold(s cluster.Snapshot) func(class string) []instancetypes.Type {
 	known := map[string][]instancetypes.Type{}
 	return func(class string) []instancetypes.Type {
 		if c, exists := s.ClassOf(class); exists && known[class] == nil {
-			types := instancetypes.ResolveTypes(s.Catalog, c, s.SoldOut, s.Now)
+			types := instancetypes.ResolveTypes(s.Catalog, c, s.Unavailable, s.Now)
 			known[class] = instancetypes.AddNodeCosts(types, s.Catalog.NodeCostOf(c))
 		}
 		return known[class]

@@ -52,7 +52,7 @@ func RandomText(seed uint64) []string {
 		say("%s", t)
 	}
 	if r.IntN(3) == 0 {
-		say("sold-out c.m zone=%c", 'a'+r.IntN(3))
+		say("unavailable c.m zone=%c", 'a'+r.IntN(3))
 	}
 	values := rand.New(rand.NewPCG(seed, 29)) // of its own, so that the seeds' worlds stay what they were beside it
 	for i := range 1 + r.IntN(3) {

@@ -23,8 +23,8 @@ func WildText(seed uint64) []string {
 	script = append(script, "type p.m cpu=8000 mem=32768 milliusd=900 spot=310\nresource nvidia.com/gpu 2",
 		"namespace other\nlabel env=prod")
 	sometimes(4, "type v.m cpu=4000 mem=16384 milliusd=205 zones=(a,b) reserved=(cr-1,%c,%d)", 'a'+r.IntN(2), r.IntN(4))
-	sometimes(4, "sold-out g.m capacity=spot")
-	sometimes(8, "sold-out m.s")
+	sometimes(4, "unavailable g.m capacity=spot")
+	sometimes(8, "unavailable m.s")
 	sometimes(8, "class broken broken=(no subnets)")
 	sometimes(6, "pool still static weight=50")
 	sometimes(8, "pool gone deleting weight=60")

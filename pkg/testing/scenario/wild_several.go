@@ -122,8 +122,8 @@ func reservedText(r *rand.Rand) []string {
 	booked := "require capacity In reserved"
 	if r.IntN(2) == 0 {
 		booked = "require capacity In reserved on-demand\nrequire type In cr.m cr.s"
-		out = append(out, fmt.Sprintf("sold-out cr.s capacity=on-demand zone=%c", 'a'+r.IntN(3)),
-			"sold-out cr.m capacity=on-demand")
+		out = append(out, fmt.Sprintf("unavailable cr.s capacity=on-demand zone=%c", 'a'+r.IntN(3)),
+			"unavailable cr.m capacity=on-demand")
 	}
 	out = append(out, fmt.Sprintf("pool booked weight=%d\n%s\ntaint booked:NoSchedule", r.IntN(2), booked))
 	if r.IntN(3) == 0 {

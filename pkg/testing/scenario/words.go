@@ -18,7 +18,7 @@ func Words() syntax.Grammar {
 		"overlay NAME weight=# price= change= invalid=",
 		"commitment NAME type= zone= flexible room=#",
 		"elsewhere TYPE zone= n=#",
-		"sold-out TYPE zone= capacity=",
+		"unavailable TYPE zone= capacity=",
 		"class NAME broken= kubelet=",
 		"rules ignore-preferences best-effort registration-minutes=# max-claims=# max-nodes=# max-nodes-per-minute=# max-milliusd=# spot-pool-share=#",
 	)

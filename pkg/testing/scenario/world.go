@@ -76,8 +76,8 @@ func (w *World) Do(d *datadriven.TestData) (known bool, err error) {
 		err = w.addOverlay(dir)
 	case "commitment", "elsewhere":
 		err = w.addCommitment(dir)
-	case "sold-out":
-		w.soldOut(dir)
+	case "unavailable":
+		w.unavailable(dir)
 	case "class":
 		w.Snapshot.Classes = append(w.Snapshot.Classes, instancetypes.Class{Name: dir.name(),
 			Ready: !dir.has("broken"), Message: dir.str("broken"), KubeletMinor: dir.num("kubelet", 0)})
@@ -259,15 +259,15 @@ func reserved(t instancetypes.Type, words []string) instancetypes.Offering {
 	}
 }
 
-// soldOut reads "sold-out m5.large zone=a capacity=spot"; what is left out means all.
-func (w *World) soldOut(d directive) {
+// unavailable reads "unavailable m5.large zone=a capacity=spot"; what is left out means all.
+func (w *World) unavailable(d directive) {
 	for i := range w.Types {
 		w.Types[i].Offerings = slices.Clone(w.Types[i].Offerings)
 		for j := range w.Types[i].Offerings {
 			o := &w.Types[i].Offerings[j]
 			if d.name() == o.Type && (!d.has("zone") || d.str("zone") == o.Zone) &&
 				(!d.has("capacity") || d.str("capacity") == o.CapacityType) {
-				o.Available, o.Why = false, "sold out"
+				o.Available, o.Why = false, "unavailable"
 			}
 		}
 	}

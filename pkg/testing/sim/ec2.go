@@ -20,7 +20,7 @@ type ec2 struct {
 
 	machines map[string]*machine
 	tokens   map[string]fleetAnswer
-	scarce   map[instancetypes.Offer]bool // sold out just now
+	scarce   map[instancetypes.Offer]bool // unavailable just now
 }
 
 // machine is an EC2 instance.
@@ -119,7 +119,7 @@ func (e *ec2) changeSupply() {
 			e.scarce[offer] = e.drawChance(share) || noSpot && o.CapacityType == instancetypes.Spot || o.Zone == dry
 		}
 	}
-	e.addTrace("EC2 has changed what it sells: share %.1f sold out, no spot %t, zone %q dry", share, noSpot, dry)
+	e.addTrace("EC2 has changed what it sells: share %.1f unavailable, no spot %t, zone %q dry", share, noSpot, dry)
 }
 
 // assignInstance has the instance that the claim names belong to it, if that was launched for the claim's batch.

@@ -44,12 +44,12 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := provision.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Lease: p.leases,
-				Fleet: p.fleet, SoldOut: p.state, Brake: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
+				Fleet: p.fleet, Unavailable: p.state, Brake: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
-				Cluster: demoCluster(), SoldOutFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
+				Cluster: demoCluster(), UnavailableFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
 				BatchMax: 10 * time.Second, Buffers: p.offerings,
 				Stopped: &stoppedcapacity.Starter{Deps: in.deps(rules), Claims: p.claims, Fleet: p.fleet,
-					SoldOut: p.state, SoldOutFor: unavailableOfferingTTL}}
+					Unavailable: p.state, UnavailableFor: unavailableOfferingTTL}}
 			if r := in.newRollouts(rules); r != nil {
 				f.Rollouts = r
 			}
@@ -97,7 +97,7 @@ func disruptFunction(rules cluster.Settings) Function {
 			p := in.Ports
 			f := disrupt.Controller{Deps: in.deps(rules), Read: p.read, Placed: p.fleet, Claims: p.claims,
 				Known: p.inv.cache.instances,
-				Moves: p.nodes, Lease: p.leases, SoldOut: p.state, Prices: p.offerings, Notes: p.state,
+				Moves: p.nodes, Lease: p.leases, Unavailable: p.state, Prices: p.offerings, Notes: p.state,
 				Provision: p.wakeUnlessWatching("provision", in.Log),
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log)}
 			if r := in.newRollouts(rules); r != nil {
@@ -113,13 +113,13 @@ func noticeFunction(rules cluster.Settings, name, event string, maxAge time.Dura
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := notices.Controller{Deps: in.deps(rules),
-				Read: p.claims, Node: p.nodes, Claims: p.claims, Nodes: p.nodes, SoldOut: p.state, Pods: p.pods,
+				Read: p.claims, Node: p.nodes, Claims: p.claims, Nodes: p.nodes, Unavailable: p.state, Pods: p.pods,
 				Pools: p.pools, Quota: p.state,
-				Provision:     p.wakeUnlessWatching("provision", in.Log),
-				Lifecycle:     p.wakeUnlessWatching("lifecycle", in.Log),
-				SoldOutFor:    unavailableOfferingTTL,
-				Rebalance:     interruption.RebalancePolicy{Choice: interruption.Replace, MinAge: 15 * time.Minute},
-				QuarantineFor: quarantineFor}
+				Provision:      p.wakeUnlessWatching("provision", in.Log),
+				Lifecycle:      p.wakeUnlessWatching("lifecycle", in.Log),
+				UnavailableFor: unavailableOfferingTTL,
+				Rebalance:      interruption.RebalancePolicy{Choice: interruption.Replace, MinAge: 15 * time.Minute},
+				QuarantineFor:  quarantineFor}
 			return f.HandleNotices(ctx, handleNotice(in.Event))
 		}}
 }

@@ -37,13 +37,13 @@ func (w *world) remember(step any) {
 	case claimDeleted:
 		rememberReason(w, s)
 	case fleetOrdered:
-		if ofAnother(w, s) && len(soldOutOrdered(w, s)) > 0 {
+		if ofAnother(w, s) && len(unavailableOrdered(w, s)) > 0 {
 			s.by.recalled[orderedBy(s.order)] = true
 		}
 	}
 }
 
-// learnUnavailable remembers what an invocation was told is sold out.
+// learnUnavailable remembers what an invocation was told is unavailable.
 func learnUnavailable(s callAnswered) {
 	learn := func(marks []instancetypes.UnavailableOffering) {
 		for _, m := range marks {
@@ -61,7 +61,7 @@ func learnUnavailable(s callAnswered) {
 	}
 }
 
-// refusedOffer is an offer that an invocation was told is sold out.
+// refusedOffer is an offer that an invocation was told is unavailable.
 type refusedOffer struct {
 	offer instancetypes.Offer
 	at    time.Time

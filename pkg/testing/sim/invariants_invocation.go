@@ -61,8 +61,8 @@ func checkRefreshTold(_ *world, s invocationReturned) []string {
 	return broken("%s saw a class that refresh has not looked at, and did not wake it", s.inv)
 }
 
-// checkSoldOutMarked: what an invocation was told is sold out is written down.
-func checkSoldOutMarked(w *world, s invocationReturned) []string {
+// checkUnavailableMarked: what an invocation was told is unavailable is written down.
+func checkUnavailableMarked(w *world, s invocationReturned) []string {
 	if !s.isSound() {
 		return nil
 	}

@@ -228,20 +228,20 @@ func checkOrderSize(w *world, s fleetOrdered) []string {
 		s.order.Batch.ID)
 }
 
-// checkSoldOutOrdered: nothing is asked for that was marked as sold out before the invocation began. A claim of an
+// checkUnavailableOrdered: nothing is asked for that was marked as unavailable before the invocation began. A claim of an
 // earlier invocation may ask for all, once, to find what was launched for it. So may one of an earlier pass of the same
 // invocation, which a conflict on another claim of its batch left without a launch: what passes know of each other is
 // on the objects, and a token stands there before it is used. A request that EC2 throttles was not made, and what is
 // asked for without the marks is no such request.
-func checkSoldOutOrdered(w *world, s fleetOrdered) (bad []string) {
+func checkUnavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 	if ofAnother(w, s) && !s.by.recalled[orderedBy(s.order)] || w.api.orderedFor(s.order) == nil {
 		return nil
 	}
-	return soldOutOrdered(w, s)
+	return unavailableOrdered(w, s)
 }
 
-// soldOutOrdered is what the order asks for although it was marked as sold out before the invocation began.
-func soldOutOrdered(w *world, s fleetOrdered) (bad []string) {
+// unavailableOrdered is what the order asks for although it was marked as unavailable before the invocation began.
+func unavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 	lasts := time.Now().Add(2*w.plan.skew + time.Second)
 	for _, offer := range s.order.Offers() {
 		for _, m := range w.state.marks {

@@ -73,7 +73,7 @@ func checkStopUnused(w *world, s instanceStopped) []string {
 // come, as far as EC2 sells any.
 func checkRefusedLaunched(w *world, s invocationReturned) (bad []string) {
 	inv := s.inv
-	if !s.isSound() || inv.refused.IsZero() || inv.fn.Name != "provision" || w.soldOut() ||
+	if !s.isSound() || inv.refused.IsZero() || inv.fn.Name != "provision" || w.unavailable() ||
 		time.Since(inv.started) > inv.fn.Timeout/2 {
 		return nil
 	}
@@ -98,8 +98,8 @@ func checkRefusedLaunched(w *world, s invocationReturned) (bad []string) {
 	return bad
 }
 
-// soldOut reports whether EC2 sells so little that nodes may have nowhere to come from.
-func (w *world) soldOut() bool {
+// unavailable reports whether EC2 sells so little that nodes may have nowhere to come from.
+func (w *world) unavailable() bool {
 	scarce := 0
 	for _, gone := range w.ec2.scarce {
 		if gone {

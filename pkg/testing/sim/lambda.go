@@ -66,7 +66,7 @@ type invocation struct {
 	denied  bool // it may not write an object
 	err     error
 	open    map[*portRequest]bool
-	learned []refusedOffer // offers that it was told are sold out
+	learned []refusedOffer // offers that it was told are unavailable
 	told    []*machine     // whose status it was told, and must act on
 	unseen  bool           // it was shown a class that refresh has not looked at as it is
 	woke    bool           // it woke refresh
@@ -77,7 +77,7 @@ type invocation struct {
 	misled  bool           // its cache showed it, against the contract, what may be older than itself
 
 	longestPass time.Duration   // of those that took the lease of capacity
-	recalled    map[string]bool // UIDs of claims of others for which it has asked EC2 for what is sold out as well
+	recalled    map[string]bool // UIDs of claims of others for which it has asked EC2 for what is unavailable as well
 
 	podMemory [][]cluster.Pod // of its snapshots
 }

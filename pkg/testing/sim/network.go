@@ -137,7 +137,7 @@ func isReadOnly(call string) bool {
 	switch call {
 	case "list pending pods", "list claims", "read cache", "get claim", "list pods of node", "list claims of instances", "list instances", "describe instance status",
 		"read pods", "read nodes", "read claims", "read the rest", "read volumes", "read volume limits", "get class",
-		"read catalog", "read sold-out marks", "get node", "wait", "keep watch lease", "leave watch lease",
+		"read catalog", "read unavailable offerings", "get node", "wait", "keep watch lease", "leave watch lease",
 		"ask who watches",
 		"sweep launch templates", "put metrics":
 		return true

@@ -46,9 +46,9 @@ func (p *statePorts) WriteMemory(ctx context.Context, m disruption.Memory) error
 	})
 }
 
-// ListUnavailable lists what is sold out.
+// ListUnavailable lists what is unavailable.
 func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return callPort(ctx, p.caller, "read sold-out marks", "", func() ([]instancetypes.UnavailableOffering, error) {
+	return callPort(ctx, p.caller, "read unavailable offerings", "", func() ([]instancetypes.UnavailableOffering, error) {
 		var out []instancetypes.UnavailableOffering
 		for _, m := range p.state.marks {
 			if time.Now().Before(m.Until) {
@@ -59,10 +59,10 @@ func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 	})
 }
 
-// MarkUnavailable marks offers as sold out.
+// MarkUnavailable marks offers as unavailable.
 func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
-	return tryPort(ctx, p.caller, "mark sold out", offersText(marks), func() error {
+	return tryPort(ctx, p.caller, "mark unavailable", offersText(marks), func() error {
 		for _, m := range marks {
 			m.Until = time.Now().Add(d)
 			p.state.marks = append(p.state.marks, unavailableMark{m, time.Now()})

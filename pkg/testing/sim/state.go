@@ -15,7 +15,7 @@ type productState struct {
 	memory disruption.Memory
 }
 
-// unavailableMark is a sold-out mark and when it was made.
+// unavailableMark is the mark of an unavailable offering, and when it was made.
 type unavailableMark struct {
 	instancetypes.UnavailableOffering
 	made time.Time

@@ -18,7 +18,7 @@ var buffers = flag.Int("buffers", 8, "how many worlds with a buffer of stopped c
 // stoppedPoints are the crash points at which nodes are stopped and started, and refilled.
 func stoppedPoints() []sim.CrashPoint {
 	return pointsOf([]calls{
-		{"provision", []string{"start instance", "list buffers", "annotate claim", "write status of claim", "mark sold out", "write event", "create claim", "launch", "delete claim"}},
+		{"provision", []string{"start instance", "list buffers", "annotate claim", "write status of claim", "mark unavailable", "write event", "create claim", "launch", "delete claim"}},
 		{"lifecycle", []string{"stop", "write status of claim", "delete node", "release node", "register node", "initialize node", "delete claim", "terminate", "release claim"}},
 		{"statechange", []string{"list claims of instances", "get node", "delete claim"}},
 	})

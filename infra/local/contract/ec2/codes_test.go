@@ -12,7 +12,7 @@ import (
 
 // Every code that means "not to be had", as an error about an offer and as the answer to the whole request, and what is
 // marked for it.
-func TestEveryCodeOfSoldOut(t *testing.T) {
+func TestEveryCodeOfUnavailable(t *testing.T) {
 	const a, b = "us-west-2a", "us-west-2b"
 	for code, about := range map[string]string{
 		"InsufficientInstanceCapacity": "offer", "MaxSpotInstanceCountExceeded": "offer", "VcpuLimitExceeded": "offer", "UnfulfillableCapacity": "offer",

@@ -108,8 +108,8 @@ func (r *rig) requests(t *testing.T, text string) string {
 	return out.String()
 }
 
-// choose makes the order for a claim of the class, which has what the account has, and where these are sold out.
-func (r *rig) choose(t *testing.T, c *awsv1.EC2NodeClass, claim cluster.Claim, soldOut ...instancetypes.UnavailableOffering) launch.Order {
+// choose makes the order for a claim of the class, which has what the account has, and where these are unavailable.
+func (r *rig) choose(t *testing.T, c *awsv1.EC2NodeClass, claim cluster.Claim, unavailable ...instancetypes.UnavailableOffering) launch.Order {
 	t.Helper()
 	if c.Spec.MetadataOptions == nil { // the schema fills it in
 		c.Spec.MetadataOptions = &awsv1.MetadataOptions{HTTPEndpoint: aws.String("enabled"), HTTPProtocolIPv6: aws.String("disabled"),
@@ -126,7 +126,7 @@ func (r *rig) choose(t *testing.T, c *awsv1.EC2NodeClass, claim cluster.Claim, s
 	in := launch.Input{Class: c, Resolved: nodeclass.DescribeClass(c), Claim: claim, Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=",
 		DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"}}
 	in.Resolved.Ready, in.Resolved.MemoryOverhead = true, 0.075
-	in.Types = instancetypes.ResolveTypes(all, in.Resolved, soldOut, all.Time)
+	in.Types = instancetypes.ResolveTypes(all, in.Resolved, unavailable, all.Time)
 	o, err := launch.ChooseOrder(in)
 	if err != nil {
 		t.Fatal(err)

@@ -59,7 +59,7 @@ func TestALaunchOfAnythingIsSmallEnough(t *testing.T) {
 }
 
 // Issue 5850: launch templates with tags of spot requests were used for on-demand instances, which EC2 refuses. A claim
-// that may be both is launched on demand when spot is sold out.
+// that may be both is launched on demand when spot is unavailable.
 func TestALaunchOnDemandTagsNoSpotRequest(t *testing.T) {
 	r := start(t, 1)
 	claim := claimFor(instancetypes.Spot, instancetypes.OnDemand)

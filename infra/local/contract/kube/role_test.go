@@ -34,7 +34,7 @@ func TestRightsOfTheFunctions(t *testing.T) {
 	c.addNode(t, c.name, unregistered())
 	node := c.readyNode(t, admin, c.name)
 	claim := c.addClaim(t, admin)
-	c.forgetSoldOut(t)
+	c.forgetUnavailable(t)
 	ctx := t.Context()
 	event := cluster.Event{Kind: "NodeClaim", Name: claim.Name, Reason: "Test"}
 	told := func(k *kube.Client, who string) func() error {

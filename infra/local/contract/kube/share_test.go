@@ -152,8 +152,8 @@ func TestDataHasOneWriterAtATime(t *testing.T) {
 	}
 }
 
-// forgetSoldOut removes the marks that the test is about to make when it is over.
-func (c env) forgetSoldOut(t *testing.T) {
+// forgetUnavailable removes the marks that the test is about to make when it is over.
+func (c env) forgetUnavailable(t *testing.T) {
 	t.Cleanup(func() {
 		_ = c.CoreV1().ConfigMaps(kube.Namespace).Delete(context.Background(), "joiner-sold-out", metav1.DeleteOptions{})
 	})
@@ -161,7 +161,7 @@ func (c env) forgetSoldOut(t *testing.T) {
 
 func TestLedgersShareTheCluster(t *testing.T) {
 	c := newEnv(t)
-	c.forgetSoldOut(t)
+	c.forgetUnavailable(t)
 	g := errgroup.Group{}
 	for i := range 4 {
 		k, _ := c.client(t)
