@@ -120,7 +120,7 @@ func record(t *testing.T, s *server) *recording {
 		p.Limits, p.Limited = resources.List{CPU: 100_000, Memory: 400 * 1024 * resources.MiB}, []string{"cpu", "memory"}
 	})
 	r.minutes(2)
-	w.Refuse = controllertest.CheapestOffer(w)
+	w.Refuse = controllertest.CheapestOffering(w)
 	w.RunApp("web", 8, controllertest.PodOf(1500, 3000))
 	r.minutes(6)
 	w.RunApp("batch", 4, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))

@@ -237,7 +237,7 @@ func refreshAllows(p permissions) []statement {
 		p.describe("DescribeNetworkAndImages", "ec2:DescribeSubnets", "ec2:DescribeSecurityGroups",
 			"ec2:DescribeImages",
 			"ec2:DescribeCapacityReservations", "ec2:DescribePlacementGroups"),
-		p.describe("DescribeOffers", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings",
+		p.describe("DescribeOfferings", "ec2:DescribeInstanceTypes", "ec2:DescribeInstanceTypeOfferings",
 			"ec2:DescribeSpotPriceHistory"),
 		{sid: "ReadImageParameters", actions: []string{"ssm:GetParameter"},
 			resources: append([]string{p.arn("ssm", *p.Region(), "", "parameter/aws/service/*")},

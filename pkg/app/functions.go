@@ -57,7 +57,8 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 
 func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
 	return provision.Controller{Deps: a.newDeps(holder),
-		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, Unavailable: a.unavailable, Brake: a.ledger,
+		Read: a.cache, Claims: a.kube.Claims, Lease: a.cache, Fleet: a.fleet, Unavailable: a.unavailable,
+		Brake:  a.ledger,
 		Prices: a.store, Levels: a.levels, Buffers: a.kube.Buffers,
 		Rollouts: newRollouts(a, holder),
 		Stopped: &stoppedcapacity.Starter{Deps: a.newDeps(holder), Claims: a.kube.Claims, Fleet: a.fleet,

@@ -17,19 +17,19 @@ import (
 // A port method needs a verb with a resource of Kubernetes, such as "patch nodes" or "create pods/eviction", or an
 // action of AWS.
 const (
-	readPools   = "list nodepools.karpenter.sh"
-	readClaims  = "list nodeclaims.karpenter.sh"
-	patchClaim  = "patch nodeclaims.karpenter.sh"
-	writeStatus = "patch nodeclaims.karpenter.sh/status"
-	patchNode   = "patch nodes"
-	readRecord  = "get configmaps"
-	writeRecord = "get configmaps, create configmaps, update configmaps"
-	readOffers  = readPools + ", list ec2nodeclasses.karpenter.k8s.aws, list nodeoverlays.karpenter.sh"
-	readVolumes = "list persistentvolumes, list persistentvolumeclaims, list storageclasses.storage.k8s.io, list csidrivers.storage.k8s.io, list csinodes.storage.k8s.io"
-	readBuffers = "list capacitybuffers.autoscaling.x-k8s.io, get podtemplates, get deployments.apps, get replicasets.apps, get statefulsets.apps"
-	readDevices = "list deviceclasses.resource.k8s.io, list resourceslices.resource.k8s.io, list devicetaintrules.resource.k8s.io, list resourceclaims.resource.k8s.io, list resourceclaimtemplates.resource.k8s.io"
-	watches     = "watch pods, watch nodes, watch nodeclaims.karpenter.sh"
-	snapshot    = "list pods, list nodes, list namespaces, list daemonsets.apps, list poddisruptionbudgets.policy, " + readClaims + ", " + readOffers + ", " +
+	readPools     = "list nodepools.karpenter.sh"
+	readClaims    = "list nodeclaims.karpenter.sh"
+	patchClaim    = "patch nodeclaims.karpenter.sh"
+	writeStatus   = "patch nodeclaims.karpenter.sh/status"
+	patchNode     = "patch nodes"
+	readRecord    = "get configmaps"
+	writeRecord   = "get configmaps, create configmaps, update configmaps"
+	readOfferings = readPools + ", list ec2nodeclasses.karpenter.k8s.aws, list nodeoverlays.karpenter.sh"
+	readVolumes   = "list persistentvolumes, list persistentvolumeclaims, list storageclasses.storage.k8s.io, list csidrivers.storage.k8s.io, list csinodes.storage.k8s.io"
+	readBuffers   = "list capacitybuffers.autoscaling.x-k8s.io, get podtemplates, get deployments.apps, get replicasets.apps, get statefulsets.apps"
+	readDevices   = "list deviceclasses.resource.k8s.io, list resourceslices.resource.k8s.io, list devicetaintrules.resource.k8s.io, list resourceclaims.resource.k8s.io, list resourceclaimtemplates.resource.k8s.io"
+	watches       = "watch pods, watch nodes, watch nodeclaims.karpenter.sh"
+	snapshot      = "list pods, list nodes, list namespaces, list daemonsets.apps, list poddisruptionbudgets.policy, " + readClaims + ", " + readOfferings + ", " +
 		readBuffers + ", " + readDevices
 	launches    = "ec2:CreateFleet, ec2:RunInstances, ec2:CreateLaunchTemplate, ec2:CreateTags, ec2:DescribeLaunchTemplates, ec2:DescribeInstances, iam:PassRole"
 	makeProfile = "iam:GetInstanceProfile, iam:CreateInstanceProfile, iam:TagInstanceProfile, iam:AddRoleToInstanceProfile, iam:RemoveRoleFromInstanceProfile, iam:PassRole"
@@ -73,7 +73,7 @@ func portNeeds() map[string]string {
 		"NodeTainter.TaintRevision": patchNode, "NodeTainter.UntaintRevision": patchNode,
 		"Nodes.DeleteNode": "delete nodes", "Nodes.InitializeNode": patchNode, "Nodes.RegisterNode": patchNode, "Nodes.ReleaseNode": patchNode,
 		"Nodes.TaintForTermination": patchNode, "Nodes.TaintNode": patchNode, "Nodes.UnreserveNode": patchNode, "NominationOpener.OpenNode": patchNode,
-		"Overlays.ReadOfferingInputs": readOffers, "Overlays.WriteOverlayStatus": "update nodeoverlays.karpenter.sh/status",
+		"Overlays.ReadOfferingInputs": readOfferings, "Overlays.WriteOverlayStatus": "update nodeoverlays.karpenter.sh/status",
 		"Pods.DeletePod": "delete pods", "Pods.EvictPod": "create pods/eviction",
 		"PoolReader.PoolAnnotations": "get nodepools.karpenter.sh", "PoolStatus.CountPool": "patch nodepools.karpenter.sh/status",
 		"PoolStatus.RecordRegistrations": "get nodepools.karpenter.sh, patch nodepools.karpenter.sh, patch nodepools.karpenter.sh/status",
@@ -91,7 +91,7 @@ func portNeeds() map[string]string {
 		"ImageReader.FindImages":    "ec2:DescribeImages",
 		"VersionReader.ReadVersion": "", // whoever is known may ask for it
 		"Store.WriteRolloutStatus":  "update noderollouts.joiner.sh/status",
-		"Rollouts.AddRollouts":      "list noderollouts.joiner.sh, list controllerrevisions.apps, " + readOffers,
+		"Rollouts.AddRollouts":      "list noderollouts.joiner.sh, list controllerrevisions.apps, " + readOfferings,
 		"Rollouts.ReadRevision":     "get controllerrevisions.apps, get ec2nodeclasses.karpenter.k8s.aws",
 		"RolloutSteps.AdvanceRollouts": "get ec2nodeclasses.karpenter.k8s.aws, create controllerrevisions.apps, " +
 			"delete controllerrevisions.apps, update noderollouts.joiner.sh/status, cloudwatch:DescribeAlarms, ec2:DescribeImages",
@@ -114,7 +114,7 @@ func neverCalled() map[string][]string {
 	return map[string][]string{
 		"SpotInterruption":        slices.Concat(changesNodes, forPools),
 		"ReservationInterruption": slices.Concat(changesNodes, forPools),
-		// the offer is as good as ever
+		// the offering is as good as ever
 		"ScheduledChange": slices.Concat(changesNodes, forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
 		"StateChange":     slices.Concat(forPools, []string{"UnavailableOfferings.MarkUnavailable"}),
 		// a recommendation deletes nothing, so that it needs no right to change nodes.

@@ -36,8 +36,8 @@ type boughtNodes struct {
 	usd   float64
 }
 
-// sumOffers sums new nodes up by pool, type and capacity type.
-func sumOffers(p workload.Placement) map[[3]string]boughtNodes {
+// sumOfferings sums new nodes up by pool, type and capacity type.
+func sumOfferings(p workload.Placement) map[[3]string]boughtNodes {
 	out := map[[3]string]boughtNodes{}
 	for _, c := range p.NodeClaims {
 		k := [3]string{c.NodePool, c.InstanceType, c.CapacityType}
@@ -47,7 +47,7 @@ func sumOffers(p workload.Placement) map[[3]string]boughtNodes {
 }
 
 func showComparison(sc terminalOutput, c comparison) error {
-	before, after := sumOffers(c.Before), sumOffers(c.After)
+	before, after := sumOfferings(c.Before), sumOfferings(c.After)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
 	order := slices.SortedFunc(maps.Keys(all), func(a, b [3]string) int { return slices.Compare(a[:], b[:]) })

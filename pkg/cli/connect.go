@@ -208,7 +208,7 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 	}
 	s.Catalog = load
 	if s.Unavailable, err = store.NewUnavailableOfferings(l.kube, time.Now).ListUnavailable(ctx); err != nil {
-		sc.writeMessage("not looked at: which offers EC2 refused lately (%v)", err)
+		sc.writeMessage("not looked at: which offerings EC2 refused lately (%v)", err)
 	}
 	d := defaultSettings()
 	for i := range s.Classes {

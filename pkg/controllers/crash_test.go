@@ -29,12 +29,12 @@ func TestProvisionSurvivesEveryFault(t *testing.T) {
 		})
 }
 
-// TestProvisionSurvivesFaultsWhileOffersAreUnavailable has more calls between the claim and its instance.
-func TestProvisionSurvivesFaultsWhileOffersAreUnavailable(t *testing.T) {
+// TestProvisionSurvivesFaultsWhileOfferingsAreUnavailable has more calls between the claim and its instance.
+func TestProvisionSurvivesFaultsWhileOfferingsAreUnavailable(t *testing.T) {
 	controllertest.EachFault(t,
 		func(t *testing.T) *controllertest.Functions {
 			f := controllertest.WaitingPods(t)
-			f.World.Refuse = controllertest.CheapestOffer(f.World)
+			f.World.Refuse = controllertest.CheapestOffering(f.World)
 			return f
 		},
 		func(f *controllertest.Functions, p *fake.Ports) error {
@@ -125,8 +125,8 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 			f.Rest(t, 6)
 			f.World.InterruptInstance(again.Instance)
 			f.ComeToRest(t)
-			if len(f.World.MarkedOffers()) == 0 {
-				t.Error("the offer was not marked")
+			if len(f.World.MarkedOfferings()) == 0 {
+				t.Error("the offering was not marked")
 			}
 		})
 }

@@ -123,7 +123,7 @@ func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
 	}
 	sold := &controllertest.Functions{World: controllertest.NewWorld()}
 	sold.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
-	sold.World.Refuse = func(instancetypes.Offer) bool { return true }
+	sold.World.Refuse = func(instancetypes.OfferingKey) bool { return true }
 	if got := counted(sold, 1); !strings.Contains(got, `_disrupted_total":1,"reason":"insufficient_capacity"`) {
 		t.Errorf("unavailable: %s", got)
 	}

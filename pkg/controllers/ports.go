@@ -113,7 +113,7 @@ type RemainingCapacity interface {
 type UnavailableOfferings interface {
 	// ListUnavailable lists the marks in force.
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
-	// MarkUnavailable marks offers for the given time or, when they keep failing, longer. May be repeated.
+	// MarkUnavailable marks offerings for the given time or, when they keep failing, longer. May be repeated.
 	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
 }
 

@@ -74,7 +74,7 @@ func imageOf(f *controllertest.Functions) string {
 	for _, c := range f.World.Claims() {
 		fmt.Fprintln(&b, c.Name, c.Version, c.Deleting.IsZero(), f.World.TaintsOf(c.NodeName))
 	}
-	for _, m := range f.World.MarkedOffers() {
+	for _, m := range f.World.MarkedOfferings() {
 		fmt.Fprintln(&b, m)
 	}
 	for _, i := range f.World.Instances() {
@@ -106,8 +106,8 @@ func TestRecommendationsByChoiceAndQuota(t *testing.T) {
 				left++
 			}
 		}
-		if left != c.left || len(f.World.MarkedOffers()) != c.left || len(f.World.Events("NodeClaim"))-told != c.told {
-			t.Errorf("%s: %d to be left, marks %v, %d events; want %d, as many, %d", name, left, f.World.MarkedOffers(),
+		if left != c.left || len(f.World.MarkedOfferings()) != c.left || len(f.World.Events("NodeClaim"))-told != c.told {
+			t.Errorf("%s: %d to be left, marks %v, %d events; want %d, as many, %d", name, left, f.World.MarkedOfferings(),
 				len(f.World.Events("NodeClaim"))-told, c.left, c.told)
 		}
 	}

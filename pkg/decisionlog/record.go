@@ -97,7 +97,7 @@ type DisruptionStage struct {
 	Stage    string   `json:"stage"` // propose, begin, finish, rollback, report; of provision scale
 	Reason   string   `json:"reason,omitempty"`
 	Claims   []string `json:"claims"`
-	Replaces []string `json:"replacements,omitempty"` // offers
+	Replaces []string `json:"replacements,omitempty"` // offerings
 	SavesUSD float64  `json:"savesUSD"`
 	Moves    int      `json:"moves,omitempty"` // pods
 	Why      string   `json:"why,omitempty"`

@@ -136,7 +136,7 @@ func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
 		return refusal{IneligiblePolicy, "its NodePool consolidates empty nodes only"}
 	case !n.empty && n.price <= 0:
-		return refusal{IneligibleUnknownPrice, fmt.Sprintf("nobody knows what %s costs", n.offer)}
+		return refusal{IneligibleUnknownPrice, fmt.Sprintf("nobody knows what %s costs", n.offering)}
 	case !n.empty && settled && cs.now().Before(until):
 		return refusal{IneligiblePaybackPending, "it replaced others and has not paid for that yet"}
 	case !n.empty && failed.reason != "":

@@ -190,7 +190,7 @@ func pairSameOfferings(set []*stateNode, launches []plan.Launch) map[*stateNode]
 	out := map[*stateNode]string{}
 	for _, l := range launches {
 		for i := len(set) - 1; i >= 0; i-- { // the least wasteful first
-			if n := set[i]; out[n] == "" && n.offer == l.Choice.Offer && n.pool.Name == l.Pool {
+			if n := set[i]; out[n] == "" && n.offering == l.Choice.OfferingKey && n.pool.Name == l.Pool {
 				out[n] = "it would be replaced by its like"
 				break
 			}

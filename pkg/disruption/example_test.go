@@ -21,7 +21,7 @@ func large() instancetypes.Type {
 			"node.kubernetes.io/instance-type": "m5.large", "topology.kubernetes.io/zone": "eu-west-1a",
 			v1.LabelCapacityType: instancetypes.OnDemand,
 		}),
-		Offerings: []instancetypes.Offering{{Price: 0.096, Available: true, Offer: instancetypes.Offer{
+		Offerings: []instancetypes.Offering{{Price: 0.096, Available: true, OfferingKey: instancetypes.OfferingKey{
 			CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: "eu-west-1a"}}},
 	}
 }

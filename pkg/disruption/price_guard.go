@@ -27,7 +27,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 	allSpot := true
 	for _, n := range set {
 		before += n.price
-		allSpot = allSpot && n.offer.CapacityType == instancetypes.Spot
+		allSpot = allSpot && n.offering.CapacityType == instancetypes.Spot
 	}
 	for _, l := range launches {
 		after += l.Choice.Price

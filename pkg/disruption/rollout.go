@@ -196,7 +196,7 @@ func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) boo
 	return p.Requirements.Has(v1.LabelCapacityType, o.CapacityType) &&
 		p.Requirements.Has(corev1.LabelTopologyZone, o.Zone) &&
 		slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool {
-			return m.Covers(o.Offer, s.Now)
+			return m.Covers(o.OfferingKey, s.Now)
 		})
 }
 

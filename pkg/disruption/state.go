@@ -58,14 +58,14 @@ const (
 // stateNode is a node of ours with what a decision about it needs.
 type stateNode struct {
 	cluster.StateNode
-	pool   *cluster.Pool  // nil when it is gone
-	pods   []*cluster.Pod // that stand on it and have not ended
-	moving []*cluster.Pod // of these, those that will need room elsewhere
-	offer  instancetypes.Offer
-	price  float64 // USD per hour, 0 when nobody knows
-	cost   float64 // of moving its pods, in ordinary pods
-	empty  bool    // nothing on it needs room elsewhere
-	waste  float64 // price less what its pods cost at least on new nodes
+	pool     *cluster.Pool  // nil when it is gone
+	pods     []*cluster.Pod // that stand on it and have not ended
+	moving   []*cluster.Pod // of these, those that will need room elsewhere
+	offering instancetypes.OfferingKey
+	price    float64 // USD per hour, 0 when nobody knows
+	cost     float64 // of moving its pods, in ordinary pods
+	empty    bool    // nothing on it needs room elsewhere
+	waste    float64 // price less what its pods cost at least on new nodes
 
 	verdict
 }
@@ -186,7 +186,7 @@ func (st *State) withNewReplacements() cluster.Snapshot {
 func (st *State) priceNode(n *stateNode, m Memory) {
 	if p, ok := st.snapshot.PoolOf(n.Pool()); ok {
 		n.pool = &p
-		n.offer, n.price = st.priceOf(n.StateNode, p)
+		n.offering, n.price = st.priceOf(n.StateNode, p)
 	}
 	n.cost = 1
 	for _, p := range n.pods {
@@ -234,14 +234,14 @@ func (st *State) hasWork() bool {
 
 // priceOf returns what the node costs, as its claim's labels say what it is, whether or not more of it can be had. 0 is
 // unknown.
-func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.Offer, usd float64) {
-	o = h.Offer()
+func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.OfferingKey, usd float64) {
+	o = h.OfferingKey()
 	t, ok := st.typeIn(p, o.Type)
 	if !ok {
 		return o, 0
 	}
 	for _, x := range t.Offerings {
-		if x.Offer == o && len(x.Paid) == 0 && (x.Reservation == nil ||
+		if x.OfferingKey == o && len(x.Paid) == 0 && (x.Reservation == nil ||
 			x.Reservation.ID == h.Claim.Labels[instancetypes.LabelReservationID]) {
 			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
 				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD

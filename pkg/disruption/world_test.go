@@ -134,8 +134,8 @@ func TestScenarios(t *testing.T) {
 // "hold" (new nodes are held, and pods whose names differ in the number at the end have the same controller), "move
 // 0.002" (what moving a pod costs, USD), "disruption POOL" with lines such as "policy WhenEmpty", "after 5m", "budget
 // 10% Drifted", "report", "saves 0.1 20%", "gently" (expiration within budgets), "mistake TEXT" (settings that cannot
-// be understood), "refused TYPE" (on-demand, by EC2, a moment ago), "claim NAME" lines drifted, protected, expired, recommended (by EC2 to be left); "pod NAME" lines;
-// and "price".
+// be understood), "refused TYPE" (on-demand, by EC2, a moment ago), "claim NAME" lines drifted, protected, expired,
+// recommended (by EC2 to be left); "pod NAME" lines; and "price".
 func (w *world) do(d *datadriven.TestData) (string, error) {
 	arg := ""
 	if len(d.CmdArgs) > 0 {
@@ -216,7 +216,7 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 
 // refuse has EC2 refuse a type for a minute, on demand and in every zone without lines "capacity spot" and "zone c".
 func (w *world) refuse(name string, lines []string) error {
-	o := instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: name}
+	o := instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: name}
 	for _, l := range lines {
 		switch word, value, _ := strings.Cut(l, " "); word {
 		case "":
@@ -229,7 +229,7 @@ func (w *world) refuse(name string, lines []string) error {
 		}
 	}
 	w.Snapshot.Unavailable = append(w.Snapshot.Unavailable,
-		instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute), Offer: o})
+		instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute), OfferingKey: o})
 	return nil
 }
 

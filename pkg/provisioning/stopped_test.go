@@ -202,7 +202,7 @@ func TestStoppedCapacity(t *testing.T) {
 			[]string{"remove c1: no CapacityBuffer has use for its stopped capacity", "unplaced default/web-1"}},
 		{"EC2 refused to start it", onDemandPool + "pods web cpu=700 mem=900\n----\n",
 			func(s cluster.Snapshot) cluster.Snapshot {
-				s.Unavailable = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}, Until: s.Now.Add(time.Minute)}}
+				s.Unavailable = []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}, Until: s.Now.Add(time.Minute)}}
 				return withStopped(t, s, "c1", "m5.large", nil)
 			},
 			[]string{"launch for default/web-1"}},
@@ -326,8 +326,9 @@ func TestStoppedCapacityKeepsRoomForDaemons(t *testing.T) {
 	}
 }
 
-// How many volumes a stopped node can attach nobody knows, as of any node on its way: it is started for pods that fit by
-// their requests. As soon as its driver tells, what it cannot attach gets a launch, and what it can stays planned for it.
+// How many volumes a stopped node can attach nobody knows, as of any node on its way: it is started for pods that fit
+// by their requests. As soon as its driver tells, what it cannot attach gets a launch, and what it can stays planned
+// for it.
 func TestStoppedCapacityOfPodsWithVolumes(t *testing.T) {
 	s := withStopped(t, read(t, onDemandPool+"pods db n=4 cpu=100 mem=100\nattach ebs\n----\n"), "c1", "m5.large", nil)
 	if diff := gocmp.Diff([]string{"start c1 for default/db-1,default/db-2,default/db-3,default/db-4"}, outline(provisioning.Decide(s).Plan)); diff != "" {

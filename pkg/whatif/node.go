@@ -70,8 +70,8 @@ func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *d
 	}
 	out.Brings, out.AddsUSD = "it goes without replacement", -c.SavesUSD
 	for i, l := range c.Launches {
-		if out.Brings += ", " + l.Choice.Offer.String(); i == 0 {
-			out.Brings, out.landing = "it goes for "+l.Choice.Offer.String(), landingOf(s, sells, l)
+		if out.Brings += ", " + l.Choice.OfferingKey.String(); i == 0 {
+			out.Brings, out.landing = "it goes for "+l.Choice.OfferingKey.String(), landingOf(s, sells, l)
 		}
 	}
 	out.Brings += fmt.Sprintf(", which saves %.2f USD a month", c.SavesUSD*instancetypes.HoursPerMonth)

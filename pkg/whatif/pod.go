@@ -140,7 +140,8 @@ func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 	}
 	for _, l := range p.Launches {
 		if slices.Contains(l.Pods, w.key) {
-			out.Brings = fmt.Sprintf("a new %s of NodePool %s at %.4f USD/h", l.Choice.Offer, l.Pool, l.Choice.Price)
+			out.Brings = fmt.Sprintf("a new %s of NodePool %s at %.4f USD/h",
+				l.Choice.OfferingKey, l.Pool, l.Choice.Price)
 			out.landing = landingOf(s, w.sells, l)
 		}
 	}

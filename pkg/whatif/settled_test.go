@@ -95,7 +95,7 @@ func hourlyUSD(w *scenario.World) (usd float64) {
 		}
 	}
 	for _, h := range w.Snapshot.StateNodes() {
-		usd += price[h.Offer().String()]
+		usd += price[h.OfferingKey().String()]
 	}
 	return usd
 }

@@ -190,7 +190,7 @@ func TestFromPlan(t *testing.T) {
 	got := FromPlan(f, plan.Plan{
 		Launches: []plan.Launch{{
 			Pool: "general", Pods: []string{"default/once", "shop/web-1"}, Types: []string{"m5.large", "m6i.large"},
-			Choice: instancetypes.Offering{Offer: instancetypes.Offer{Type: "m5.large", Zone: "z", CapacityType: "spot"}, Price: 0.5},
+			Choice: instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{Type: "m5.large", Zone: "z", CapacityType: "spot"}, Price: 0.5},
 		}},
 		Existing:      []plan.Placement{{Pod: "shop/web-0", Node: "n"}},
 		LowerBoundUSD: 0.4,

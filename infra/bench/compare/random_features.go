@@ -319,7 +319,7 @@ func poolFeatures() []feature {
 		{"unavailable", true, func(d *draw) {
 			for range 1 + d.r.IntN(4) {
 				d.c.Settings.Unavailable = append(d.c.Settings.Unavailable,
-					instancetypes.Offer{CapacityType: pickOne(d, "spot", "on-demand"),
+					instancetypes.OfferingKey{CapacityType: pickOne(d, "spot", "on-demand"),
 						Type: pickOne(d, append(d.c.Settings.Types, "")...), Zone: pickOne(d, zoneNames()...)})
 			}
 		}},

@@ -103,17 +103,17 @@ func resourceList(l amounts.List) corev1.ResourceList {
 
 // labelsOf are those of a node of the pool.
 func (d *draw) labelsOf(x *nodeDraw, p *poolDraw, t instancetypes.Type) (labels map[string]string, ok bool) {
-	var offers []instancetypes.Offering
+	var offerings []instancetypes.Offering
 	for _, o := range t.Offerings {
 		if listAllows(p.zones, o.Zone) && listAllows(p.capacities, o.CapacityType) && slices.Contains(zoneNames(), o.Zone) &&
 			o.Reservation == nil && o.PriceKnown() {
-			offers = append(offers, o)
+			offerings = append(offerings, o)
 		}
 	}
-	if len(offers) == 0 {
+	if len(offerings) == 0 {
 		return nil, false
 	}
-	o := pickOne(d, offers...)
+	o := pickOne(d, offerings...)
 	labels = t.Requirements.Labels()
 	maps.Copy(labels, p.values)
 	maps.Copy(labels, map[string]string{keyZone: o.Zone, keyZoneID: o.ZoneID, keyCapacity: o.CapacityType,

@@ -44,9 +44,9 @@ func freshPlan(w *world.World) (float64, error) {
 			plan.Unplaced[0].Message())
 	}
 	for _, l := range plan.Launches {
-		price, ok := w.PriceOf(l.Choice.Offer)
+		price, ok := w.PriceOf(l.Choice.OfferingKey)
 		if !ok {
-			return 0, fmt.Errorf("fresh plan: nobody sells %s", l.Choice.Offer)
+			return 0, fmt.Errorf("fresh plan: nobody sells %s", l.Choice.OfferingKey)
 		}
 		usd += price
 	}

@@ -100,7 +100,7 @@ func (j *joiner) beginCommand(c disruption.Command) error {
 		n.Closed, n.Marks[api.AnnotationDisruptionCommand] = true, c.AsMark(j.w.Now).String()
 	}
 	for _, l := range c.Launches {
-		n, err := j.launchNode(l.Pool, l.Choice.Offer)
+		n, err := j.launchNode(l.Pool, l.Choice.OfferingKey)
 		if err != nil {
 			return err
 		}
@@ -112,7 +112,7 @@ func (j *joiner) beginCommand(c disruption.Command) error {
 	return nil
 }
 
-func (j *joiner) launchNode(pool string, o instancetypes.Offer) (*world.Node, error) {
+func (j *joiner) launchNode(pool string, o instancetypes.OfferingKey) (*world.Node, error) {
 	n, err := j.w.LaunchNode(pool, o)
 	if err == nil {
 		j.since[n.Name] = j.w.Now
@@ -147,7 +147,7 @@ func (j *joiner) provisionPods() error {
 	}
 	j.openNodes(s)
 	for _, l := range plan.Launches {
-		if _, err := j.launchNode(l.Pool, l.Choice.Offer); err != nil {
+		if _, err := j.launchNode(l.Pool, l.Choice.OfferingKey); err != nil {
 			return err
 		}
 	}
@@ -190,9 +190,9 @@ func (j *joiner) readSnapshot() cluster.Snapshot {
 }
 
 func (j *joiner) nodeAndClaim(n *world.Node) (cluster.Node, cluster.Claim) {
-	t := j.w.InstanceType(n.Offer.Type)
+	t := j.w.InstanceType(n.OfferingKey.Type)
 	since := j.since[n.Name]
-	id := fmt.Sprintf("aws:///%s/%s", n.Offer.Zone, n.Name)
+	id := fmt.Sprintf("aws:///%s/%s", n.OfferingKey.Zone, n.Name)
 	node := cluster.Node{Name: n.Name, ProviderID: id, Created: since, Labels: j.w.NodeLabels(n), Capacity: t.Capacity,
 		Allocatable: t.Allocatable,
 		Ready:       true, ReadySince: since, Finalizer: true}

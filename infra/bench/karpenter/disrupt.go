@@ -97,12 +97,12 @@ func NewDisruption(w *world.World) (*Disruption, error) {
 
 // addNode adds a node and its claim, which is made where none is given, both as they are when the node is initialized.
 func (d *Disruption) addNode(n *world.Node, claim *karpv1.NodeClaim) error {
-	t := d.w.InstanceType(n.Offer.Type)
+	t := d.w.InstanceType(n.OfferingKey.Type)
 	labels := maps.Clone(d.w.NodeLabels(n))
 	node := &corev1.Node{
 		ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: types.UID("node-" + n.Name), Labels: labels,
 			CreationTimestamp: metav1.NewTime(d.clock.Now())},
-		Spec: corev1.NodeSpec{ProviderID: "aws:///" + n.Offer.Zone + "/" + n.Name},
+		Spec: corev1.NodeSpec{ProviderID: "aws:///" + n.OfferingKey.Zone + "/" + n.Name},
 		Status: corev1.NodeStatus{Capacity: resourceList(t.Capacity), Allocatable: resourceList(t.Allocatable),
 			Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue}}},
 	}
@@ -242,8 +242,8 @@ func (p *provider) GetSupportedNodeClasses() []status.Object {
 }
 
 // cheapestOffering is the cheapest offering that the requirements allow.
-func (p *provider) cheapestOffering(want reqs.Requirements) instancetypes.Offer {
-	var best instancetypes.Offer
+func (p *provider) cheapestOffering(want reqs.Requirements) instancetypes.OfferingKey {
+	var best instancetypes.OfferingKey
 	price := 0.0
 	for _, t := range p.types {
 		if t.Requirements.Intersects(want) != nil {
@@ -252,7 +252,7 @@ func (p *provider) cheapestOffering(want reqs.Requirements) instancetypes.Offer 
 		for _, o := range t.Offerings.Available().Compatible(want) {
 			if best.Type == "" || o.Price < price {
 				price = o.Price
-				best = instancetypes.Offer{Type: t.Name, Zone: o.Requirements.Get(corev1.LabelTopologyZone).Any(),
+				best = instancetypes.OfferingKey{Type: t.Name, Zone: o.Requirements.Get(corev1.LabelTopologyZone).Any(),
 					CapacityType: o.Requirements.Get(karpv1.CapacityTypeLabelKey).Any()}
 			}
 		}

@@ -41,8 +41,8 @@ type Cluster struct {
 
 // Settings are what no object says.
 type Settings struct {
-	Types       []string              `json:"types"`             // that AWS sells
-	Unavailable []instancetypes.Offer `json:"soldOut,omitempty"` // that AWS refused lately
+	Types       []string                    `json:"types"`             // that AWS sells
+	Unavailable []instancetypes.OfferingKey `json:"soldOut,omitempty"` // that AWS refused lately
 	// instances that reservations have left, by id
 	Reserved          map[string]int64 `json:"reserved,omitempty"`
 	Partitions        map[string]int64 `json:"partitions,omitempty"`        // of placement groups, by id
@@ -85,7 +85,7 @@ func compareNames(a, b string) int {
 func (c *Cluster) UnavailableOfferings() []instancetypes.UnavailableOffering {
 	var out []instancetypes.UnavailableOffering
 	for _, o := range c.Settings.Unavailable {
-		out = append(out, instancetypes.UnavailableOffering{Offer: o, Until: ClusterTime().Add(time.Minute),
+		out = append(out, instancetypes.UnavailableOffering{OfferingKey: o, Until: ClusterTime().Add(time.Minute),
 			Why: "InsufficientInstanceCapacity", Times: 1})
 	}
 	return out

@@ -32,7 +32,7 @@ const (
 	launchTypes = 60 // that one request may name
 )
 
-// launchCase is a launch of random types with random offers, no two of one price.
+// launchCase is a launch of random types with random offerings, no two of one price.
 type launchCase struct {
 	*rand.Rand
 	prices []int
@@ -74,7 +74,7 @@ func (s *launchCase) newType(i int, reserved bool) instancetypes.Type {
 	for _, zone := range []string{"a", "b", "c"} {
 		for _, ct := range []string{instancetypes.Spot, instancetypes.OnDemand} {
 			if s.IntN(4) > 0 {
-				t.Offerings = append(t.Offerings, instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: ct, Type: t.Name, Zone: zone}, Price: s.price(), Available: s.IntN(5) > 0})
+				t.Offerings = append(t.Offerings, instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{CapacityType: ct, Type: t.Name, Zone: zone}, Price: s.price(), Available: s.IntN(5) > 0})
 			}
 		}
 		for n := 0; reserved && s.IntN(3) == 0; n++ {
@@ -96,7 +96,7 @@ func (s *launchCase) reservation(name, zone string, n int) instancetypes.Offerin
 	if s.IntN(4) == 0 {
 		r.Remaining = 0
 	}
-	return instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: instancetypes.Reserved, Type: name, Zone: zone}, Price: s.price() / 1e7, Available: r.Remaining > 0 && s.IntN(6) > 0, Reservation: r}
+	return instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Reserved, Type: name, Zone: zone}, Price: s.price() / 1e7, Available: r.Remaining > 0 && s.IntN(6) > 0, Reservation: r}
 }
 
 func (s *launchCase) requirements() requirements.Set {
@@ -119,7 +119,7 @@ func (s *launchCase) requirements() requirements.Set {
 	return requirements.NewSet(all...)
 }
 
-// ours are the offers that Joiner asks for, nil for none.
+// ours are the offerings that Joiner asks for, nil for none.
 func (s *launchCase) ours(t *testing.T) []string {
 	o, err := launch.ChooseOrder(launch.Input{Claim: s.claim, Class: launchClass(t), Resolved: instancetypes.Class{Name: "default", Ready: true}, Types: s.types,
 		Cluster: launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: "Q0E=", DNSAddress: "172.20.0.10", ServiceCIDR: "172.20.0.0/16", Region: "r"}})
@@ -132,7 +132,7 @@ func (s *launchCase) ours(t *testing.T) []string {
 	var out []string
 	for _, m := range o.Templates {
 		for _, v := range m.Overrides {
-			out = append(out, v.Offer.String()+" "+m.Reservation.ID)
+			out = append(out, v.OfferingKey.String()+" "+m.Reservation.ID)
 		}
 	}
 	slices.Sort(out)
@@ -148,10 +148,10 @@ func launchClass(t *testing.T) *awsv1.EC2NodeClass {
 	return c
 }
 
-// theirs are the offers that Karpenter asks for, nil for none: its filters in their order, and then its choice of
+// theirs are the offerings that Karpenter asks for, nil for none: its filters in their order, and then its choice of
 // capacity type. It is not known where Karpenter panics, which 1.14 does over a capacity block that cannot be had
 // beside others.
-func (s *launchCase) theirs() (offers []string, known bool) {
+func (s *launchCase) theirs() (offerings []string, known bool) {
 	defer func() {
 		if blocksPanic && recover() != nil {
 			known = false
@@ -177,8 +177,8 @@ func (s *launchCase) theirs() (offers []string, known bool) {
 	for _, t := range left {
 		for _, o := range t.Offerings.Available().Compatible(want) {
 			if id := o.ReservationID(); id == "" || o.ReservationCapacity > 0 {
-				offer := instancetypes.Offer{CapacityType: o.CapacityType(), Type: t.Name, Zone: o.Zone()}
-				byCapacityType[o.CapacityType()] = append(byCapacityType[o.CapacityType()], offer.String()+" "+id)
+				offering := instancetypes.OfferingKey{CapacityType: o.CapacityType(), Type: t.Name, Zone: o.Zone()}
+				byCapacityType[o.CapacityType()] = append(byCapacityType[o.CapacityType()], offering.String()+" "+id)
 			}
 		}
 	}
@@ -236,8 +236,8 @@ func peerOf(t instancetypes.Type) *cloudprovider.InstanceType {
 	return out
 }
 
-// A launch asks for the offers that Karpenter asks for: of random types, prices, reservations and capacity blocks, and
-// under every minValues.
+// A launch asks for the offerings that Karpenter asks for: of random types, prices, reservations and capacity blocks,
+// and under every minValues.
 func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 	seen := map[string]int{}
 	for seed := range uint64(launches) {
@@ -252,7 +252,7 @@ func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 			continue
 		}
 		if !slices.Equal(want, got) {
-			t.Fatalf("seed %d, claim requires %s and requests %s:\n%v\nKarpenter asks for\n%v\nof %s", seed, s.claim.Requirements, s.claim.Requests, got, want, describeOffers(s.types))
+			t.Fatalf("seed %d, claim requires %s and requests %s:\n%v\nKarpenter asks for\n%v\nof %s", seed, s.claim.Requirements, s.claim.Requests, got, want, describeOfferings(s.types))
 		}
 		if len(got) > 0 {
 			seen["launches"]++
@@ -272,8 +272,8 @@ func TestLaunchesAskForWhatKarpentersDo(t *testing.T) {
 	}
 }
 
-// describeOffers lists types and offers for people.
-func describeOffers(types []instancetypes.Type) string {
+// describeOfferings lists types and offerings for people.
+func describeOfferings(types []instancetypes.Type) string {
 	text := ""
 	for _, t := range types {
 		text += "\n" + t.Name + " " + t.Capacity.String()

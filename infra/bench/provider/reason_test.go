@@ -36,7 +36,7 @@ func TestFailedLaunchesHaveKarpentersReason(t *testing.T) {
 	}
 }
 
-// An offer that EC2 refuses is left alone for a while for the codes that Karpenter does so for.
+// An offering that EC2 refuses is left alone for a while for the codes that Karpenter does so for.
 func TestCodesOfMissingCapacityAreKarpenters(t *testing.T) {
 	for _, e := range launchErrors() {
 		want := peererrors.IsUnfulfillableCapacity(types.CreateFleetError{ErrorCode: aws.String(e.Code)})

@@ -160,7 +160,7 @@ func (c templateCase) types() []instancetypes.Type {
 		}
 		t := instancetypes.Type{Name: k.name, ImageID: "ami-" + k.arch, MaxPods: k.pods, Capacity: resources.List{CPU: 2_000, Memory: 8 << 30, Pods: k.pods}.With(instancetypes.ResourceEFA, k.efa),
 			Requirements: requirements.NewSet(requirements.Of(instancetypes.LabelType, k.name), requirements.Of(corev1.LabelArchStable, k.arch)),
-			Offerings:    []instancetypes.Offering{{Offer: instancetypes.Offer{CapacityType: c.capacityType, Type: k.name, Zone: "a"}, Price: float64(i + 1), Available: true, Reservation: c.reservation}}}
+			Offerings:    []instancetypes.Offering{{OfferingKey: instancetypes.OfferingKey{CapacityType: c.capacityType, Type: k.name, Zone: "a"}, Price: float64(i + 1), Available: true, Reservation: c.reservation}}}
 		t.Allocatable = t.Capacity
 		for card := range k.efa {
 			t.EFADevices = append(t.EFADevices, instancetypes.NetworkDevice{Card: int32(card), Device: int32(min(card, 1)), EFA: true})

@@ -33,10 +33,10 @@ func (w *World) bestFor(p *Pod, nodes []*Node) *Node {
 	most := -1.0
 	for _, n := range nodes {
 		if n.Closed || n.Kept || !hasRoom(p.Need, n.free) || !w.allowsPod(n, p) ||
-			allowed != nil && !allowed[n.Offer.Zone] {
+			allowed != nil && !allowed[n.OfferingKey.Zone] {
 			continue
 		}
-		if e := meanFree(n.free.Sub(p.Need), w.types[n.Offer.Type].Allocatable); e > most {
+		if e := meanFree(n.free.Sub(p.Need), w.types[n.OfferingKey.Type].Allocatable); e > most {
 			best, most = n, e
 		}
 	}
@@ -79,7 +79,7 @@ func (w *World) zonesFor(p *Pod, nodes []*Node) map[string]bool {
 	count := map[string]int{}
 	for _, n := range nodes {
 		if w.takesByLabels(n, p) {
-			count[n.Offer.Zone] = w.zones[p.App][n.Offer.Zone]
+			count[n.OfferingKey.Zone] = w.zones[p.App][n.OfferingKey.Zone]
 		}
 	}
 	least := -1
@@ -108,7 +108,7 @@ func (w *World) takesByLabels(n *Node, p *Pod) bool {
 // PlacePod puts a pod onto a node that is kept for it, if it fits there.
 func (w *World) PlacePod(p *Pod, n *Node) bool {
 	if zones := w.zonesFor(p, w.SortedNodes()); !hasRoom(p.Need, n.free) || !w.allowsPod(n, p) || zones != nil &&
-		!zones[n.Offer.Zone] {
+		!zones[n.OfferingKey.Zone] {
 		return false
 	}
 	w.putPod(p, n)

@@ -92,16 +92,16 @@ func (g generator) launchNode() (*Node, error) {
 	if sale == "" {
 		sale = []string{instancetypes.OnDemand, instancetypes.Spot}[g.rand.IntN(2)]
 	}
-	var offers []instancetypes.Offer
+	var offerings []instancetypes.OfferingKey
 	for _, o := range t.Offerings {
 		if o.Available && o.CapacityType == sale && o.Price > 0 {
-			offers = append(offers, o.Offer)
+			offerings = append(offerings, o.OfferingKey)
 		}
 	}
-	if len(offers) == 0 {
+	if len(offerings) == 0 {
 		return nil, fmt.Errorf("%s is not sold as %s", t.Name, sale)
 	}
-	return g.LaunchNode("general", offers[g.rand.IntN(len(offers))])
+	return g.LaunchNode("general", offerings[g.rand.IntN(len(offerings))])
 }
 
 // app is a service; its pods are alike.
@@ -163,7 +163,7 @@ func (g generator) fillNode(n *Node, apps []*app) {
 		a := apps[g.rand.IntN(len(apps))]
 		p := g.newPod(a)
 		rules := g.zonesFor(p, g.SortedNodes())
-		if !hasRoom(p.Need, n.free) || !g.allowsPod(n, p) || rules != nil && !rules[n.Offer.Zone] {
+		if !hasRoom(p.Need, n.free) || !g.allowsPod(n, p) || rules != nil && !rules[n.OfferingKey.Zone] {
 			misses++
 			continue
 		}

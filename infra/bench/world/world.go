@@ -41,12 +41,12 @@ type World struct {
 
 // Node is a node that runs.
 type Node struct {
-	Name, Pool string
-	Offer      instancetypes.Offer
-	Price      float64 // USD per hour
-	Closed     bool    // takes no new pods
-	Kept       bool    // takes only pods that are placed there
-	Marks      map[string]string
+	Name, Pool  string
+	OfferingKey instancetypes.OfferingKey
+	Price       float64 // USD per hour
+	Closed      bool    // takes no new pods
+	Kept        bool    // takes only pods that are placed there
+	Marks       map[string]string
 
 	labels map[string]string
 	free   resources.List
@@ -109,24 +109,24 @@ func (w *World) TotalPrice() (usd float64) {
 	return usd
 }
 
-// PriceOf returns the USD per hour of the offer, and false when nobody sells it.
-func (w *World) PriceOf(o instancetypes.Offer) (usd float64, sold bool) {
+// PriceOf returns the USD per hour of the offering, and false when nobody sells it.
+func (w *World) PriceOf(o instancetypes.OfferingKey) (usd float64, sold bool) {
 	for _, x := range w.types[o.Type].Offerings {
-		if x.Offer == o && x.Price > 0 {
+		if x.OfferingKey == o && x.Price > 0 {
 			return x.Price, true
 		}
 	}
 	return 0, false
 }
 
-// LaunchNode adds a node of the offer, ready for pods.
-func (w *World) LaunchNode(pool string, o instancetypes.Offer) (*Node, error) {
+// LaunchNode adds a node of the offering, ready for pods.
+func (w *World) LaunchNode(pool string, o instancetypes.OfferingKey) (*Node, error) {
 	t, ok := w.types[o.Type]
 	if !ok {
 		return nil, fmt.Errorf("launch %s: the catalog has no such type", o)
 	}
 	w.number++
-	n := &Node{Name: fmt.Sprintf("node-%05d", w.number), Pool: pool, Offer: o, Marks: map[string]string{},
+	n := &Node{Name: fmt.Sprintf("node-%05d", w.number), Pool: pool, OfferingKey: o, Marks: map[string]string{},
 		free: t.Allocatable.Sub(w.kept)}
 	if n.Price, ok = w.PriceOf(o); !ok {
 		return nil, fmt.Errorf("launch %s: nobody sells it", o)
@@ -155,7 +155,7 @@ func (w *World) RemoveNode(name string) []*Pod {
 				name))
 		}
 		p.Object.Spec.NodeName = ""
-		w.zones[p.App][w.Nodes[name].Offer.Zone]--
+		w.zones[p.App][w.Nodes[name].OfferingKey.Zone]--
 		w.Moved++
 	}
 	delete(w.on, name)
@@ -182,7 +182,7 @@ func (w *World) DeletePods(drop func(*Pod) bool) {
 		}
 		if n := w.Nodes[p.Object.Spec.NodeName]; n != nil {
 			n.free = n.free.Add(p.Need)
-			w.zones[p.App][n.Offer.Zone]--
+			w.zones[p.App][n.OfferingKey.Zone]--
 			w.on[n.Name] = slices.DeleteFunc(w.on[n.Name], func(x *Pod) bool { return x == p })
 		}
 	}
@@ -195,7 +195,7 @@ func (w *World) putPod(p *Pod, n *Node) {
 	if w.zones[p.App] == nil {
 		w.zones[p.App] = map[string]int{}
 	}
-	w.zones[p.App][n.Offer.Zone]++
+	w.zones[p.App][n.OfferingKey.Zone]++
 	i, _ := slices.BinarySearchFunc(w.on[n.Name], p,
 		func(a, b *Pod) int { return strings.Compare(a.Object.Name, b.Object.Name) })
 	w.on[n.Name] = slices.Insert(w.on[n.Name], i, p)

@@ -83,11 +83,11 @@ func (o Options) withDefaults() Options {
 // account is what all services of an account share: one lock, the clock of what is under way, who hears of it, and the
 // way to the other services.
 type account struct {
-	opt    Options
-	offers *offers
-	news   *news
-	url    string
-	host   string
+	opt       Options
+	offerings *offerings
+	news      *news
+	url       string
+	host      string
 
 	mu       sync.Mutex // guards the state of all services
 	closed   bool
@@ -159,11 +159,11 @@ type Cloud struct {
 // and the service-linked role of spot. Nothing listens until StartServer.
 func NewCloud(o Options) (*Cloud, error) {
 	o = o.withDefaults()
-	offers, err := readOffers()
+	offerings, err := readOfferings()
 	if err != nil {
 		return nil, fmt.Errorf("read instance types: %w", err)
 	}
-	a := &account{opt: o, offers: offers, news: newNews(o.Events, o.OnInstance)}
+	a := &account{opt: o, offerings: offerings, news: newNews(o.Events, o.OnInstance)}
 	a.services = a.newServices()
 	c := &Cloud{account: a, iam: a.iam, sts: a.sts, ssm: a.ssm, eks: a.eks, sqs: a.sqs, bus: a.bus,
 		stacks: a.stacks, lambda: a.lambda, objects: a.objects, cloudwatch: a.cloudwatch, billing: a.billing,
@@ -198,7 +198,7 @@ func (c *account) newServices() services {
 		fleets:     &fleets{account: c, tokens: map[string]fleetAnswer{}},
 		templates:  &templates{account: c, lts: map[string]*template{}},
 		amis:       &amis{account: c, images: images},
-		networks:   &networks{account: c, vpc: newNetwork(c.opt, c.offers.zoneIDs)},
+		networks:   &networks{account: c, vpc: newNetwork(c.opt, c.offerings.zoneIDs)},
 		capacity:   &capacity{account: c, reservations: map[string]*reservation{}},
 		market:     &market{c},
 		volumes:    &volumes{account: c},

@@ -265,7 +265,7 @@ type describeTypesInput struct {
 
 func (c *market) describeInstanceTypes(_ *call, in *describeTypesInput) (any, error) {
 	for _, name := range in.InstanceType {
-		if c.offers.byName[name] == nil {
+		if c.offerings.byName[name] == nil {
 			return nil, wire.Fail(400, "InvalidInstanceType",
 				"The following supplied instance types do not exist: [%s]", name)
 		}
@@ -276,8 +276,8 @@ func (c *market) describeInstanceTypes(_ *call, in *describeTypesInput) (any, er
 			in.MaxResults)
 	}
 	var found []*InstanceType
-	for i := range c.offers.types {
-		t := &c.offers.types[i]
+	for i := range c.offerings.types {
+		t := &c.offerings.types[i]
 		ok, err := matchesFilters(in.Filter, t.filterAttribute)
 		if err != nil {
 			return nil, err

@@ -91,7 +91,7 @@ type xmlEndpointService struct {
 // endpointServices are the services with endpoints that somebody may want in a VPC of functions.
 func endpointServices() []string { return []string{"ec2", "eks", "lambda", "s3", "ssm"} }
 
-// SetZonesOfEndpoints has a service offer interface endpoints in these zones only.
+// SetZonesOfEndpoints has a service offering interface endpoints in these zones only.
 func SetZonesOfEndpoints(c *Cloud, service string, zones ...string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()

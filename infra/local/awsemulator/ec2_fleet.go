@@ -233,7 +233,7 @@ func (c *fleets) fillFleet(pools []pool, in launchRequest, atLeast int) xmlFleet
 		count int
 	}
 	var takes []take
-	taken := map[string]int{} // by subnet and by offer, before anything is born
+	taken := map[string]int{} // by subnet and by offering, before anything is born
 	have := 0
 	for _, p := range pools {
 		if have == in.want {
@@ -288,7 +288,7 @@ func (c *fleets) poolRoom(p pool, capacityType string, taken map[string]int) (in
 		room = max(0, reserved.remainingInstances(c.instances.machines)-taken[p.reservation])
 		failure = wire.Fail(400, "ReservationCapacityExceeded",
 			"The capacity reservation %s does not have sufficient available capacity.", p.reservation)
-	} else if limit, ok := c.offers.capacityLimit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
+	} else if limit, ok := c.offerings.capacityLimit(capacityType, p.kind, p.zone); ok && limit.Limit >= 0 {
 		living := 0
 		for _, m := range c.instances.machines {
 			if m.isLiving() && m.State != "stopped" && m.Type == p.kind && m.Zone == p.zone &&
@@ -316,7 +316,7 @@ func (c *fleets) poolRoom(p pool, capacityType string, taken map[string]int) (in
 	return room, failure
 }
 
-// insufficientCapacity is the refusal of an offer that is unavailable; the code is EC2's usual one if it is empty.
+// insufficientCapacity is the refusal of an offering that is unavailable; the code is EC2's usual one if it is empty.
 func insufficientCapacity(code, kind, zone string) *wire.Failure {
 	return wire.Fail(400, cmp.Or(code, "InsufficientInstanceCapacity"),
 		"We currently do not have sufficient %s capacity in the Availability Zone you requested (%s). Our system will be working on provisioning additional capacity.", kind, zone)

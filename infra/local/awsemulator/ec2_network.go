@@ -15,7 +15,7 @@ type networks struct {
 	*account
 	vpc       network
 	endpoints []vpcEndpoint
-	// zones that services offer endpoints in, by service; of a service that is missing all
+	// zones that services offering endpoints in, by service; of a service that is missing all
 	endpointZones map[string][]string
 	routes        []Route // of every subnet; nil: a NAT gateway
 }
@@ -51,8 +51,8 @@ func newNetwork(o Options, zoneIDs map[string]string) network {
 	discovery := func(name string) map[string]string {
 		return map[string]string{"karpenter.sh/discovery": o.ClusterName, "Name": o.ClusterName + "-" + name}
 	}
-	offers := &offers{zoneIDs: zoneIDs}
-	for i, name := range offers.zoneNames() {
+	offerings := &offerings{zoneIDs: zoneIDs}
+	for i, name := range offerings.zoneNames() {
 		n.zones = append(n.zones, zone{name, zoneIDs[name]})
 		cidr := netip.MustParsePrefix(fmt.Sprintf("10.0.%d.0/18", 64*i))
 		n.subnets = append(n.subnets, &subnet{

@@ -98,12 +98,12 @@ func (c *fleets) resolvePool(p *pool, o fleetOverride, capacityType string) *wir
 	if f := c.resolveSubnet(p, o); f != nil {
 		return f
 	}
-	t := c.offers.byName[p.kind]
+	t := c.offerings.byName[p.kind]
 	if t == nil {
 		return wire.Fail(400, "InvalidParameterValue", "Invalid value '%s' for InstanceType.", p.kind)
 	}
 	var sold bool
-	if p.price, sold = c.offers.hourlyPrice(capacityType, p.kind, p.zone); !sold {
+	if p.price, sold = c.offerings.hourlyPrice(capacityType, p.kind, p.zone); !sold {
 		return wire.Fail(400, "Unsupported", "Your requested instance type (%s) is not supported in your requested Availability Zone (%s).", p.kind, p.zone)
 	}
 	if most, ok := parsePrice(o.MaxPrice); ok && capacityType == spot && most < p.price {

@@ -66,7 +66,7 @@ func TestTheSameTokenNeverStartsASecondInstance(t *testing.T) {
 	}
 }
 
-func TestAUnavailableOfferIsReportedAndTheNextOneTaken(t *testing.T) {
+func TestAUnavailableOfferingIsReportedAndTheNextOneTaken(t *testing.T) {
 	r := start(t, awsemulator.Options{})
 	r.template(t, "nodes-v1")
 	r.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", InstanceType: "c5.large"})
@@ -124,7 +124,7 @@ func TestALimitHoldsAcrossCallsUntilAnInstanceIsGone(t *testing.T) {
 	}
 	in.TargetCapacitySpecification.TotalTargetCapacity, in.ClientToken = aws.Int32(1), aws.String("second")
 	if out := must(r.ec2.CreateFleet(t.Context(), in))(t); len(out.Instances) != 0 {
-		t.Errorf("the offer is full, and the fleet gave %v", out.Instances)
+		t.Errorf("the offering is full, and the fleet gave %v", out.Instances)
 	}
 	must(r.ec2.TerminateInstances(t.Context(), &ec2.TerminateInstancesInput{InstanceIds: out.Instances[0].InstanceIds}))(t)
 	for next(t, states).State != "terminated" {

@@ -58,24 +58,24 @@ type Device struct {
 	Count, MemoryMiB, CoresPerDevice int
 }
 
-// Capacity types of an offer, as EC2 names them.
+// Capacity types of an offering, as EC2 names them.
 const (
 	spot     = "spot"
 	onDemand = "on-demand"
 )
 
-// Capacity limits how many instances may live in offers. An empty part fits every one; parts may hold * and ?.
+// Capacity limits how many instances may live in offerings. An empty part fits every one; parts may hold * and ?.
 type Capacity struct {
 	CapacityType string `json:"capacityType,omitempty"` // spot or on-demand
 	InstanceType string `json:"instanceType,omitempty"`
 	Zone         string `json:"zone,omitempty"`
-	Limit        int    `json:"limit"` // living instances in each offer that fits; 0: unavailable
+	Limit        int    `json:"limit"` // living instances in each offering that fits; 0: unavailable
 	// Code replaces InsufficientInstanceCapacity in the error.
 	Code string `json:"code,omitempty"`
 }
 
-// offers is what the region sells: types, zones, prices, and limits that were set.
-type offers struct {
+// offerings is what the region sells: types, zones, prices, and limits that were set.
+type offerings struct {
 	types   []InstanceType // by name
 	byName  map[string]*InstanceType
 	zoneIDs map[string]string
@@ -85,18 +85,18 @@ type offers struct {
 	prices map[string]float64 // type/zone to a spot price that was set
 }
 
-func readOffers() (*offers, error) {
+func readOfferings() (*offerings, error) {
 	o, err := snapshot()
 	if err != nil {
 		return nil, err
 	}
-	return &offers{types: o.types, zoneIDs: o.zoneIDs, byName: o.byName, prices: map[string]float64{}}, nil
+	return &offerings{types: o.types, zoneIDs: o.zoneIDs, byName: o.byName, prices: map[string]float64{}}, nil
 }
 
 // snapshot is the snapshot of the product, which is read once: no account changes a type.
 var snapshot = sync.OnceValues(parseSnapshot)
 
-func parseSnapshot() (*offers, error) {
+func parseSnapshot() (*offerings, error) {
 	z, err := gzip.NewReader(bytes.NewReader(builtin.Data()))
 	if err != nil {
 		return nil, fmt.Errorf("unpack snapshot: %w", err)
@@ -108,7 +108,7 @@ func parseSnapshot() (*offers, error) {
 	if err := json.NewDecoder(z).Decode(&doc); err != nil {
 		return nil, fmt.Errorf("parse snapshot: %w", err)
 	}
-	o := &offers{types: doc.Types, zoneIDs: doc.Zones, byName: map[string]*InstanceType{}}
+	o := &offerings{types: doc.Types, zoneIDs: doc.Zones, byName: map[string]*InstanceType{}}
 	slices.SortFunc(o.types, func(a, b InstanceType) int { return strings.Compare(a.Name, b.Name) })
 	for i := range o.types {
 		o.byName[o.types[i].Name] = &o.types[i]
@@ -116,10 +116,10 @@ func parseSnapshot() (*offers, error) {
 	return o, nil
 }
 
-func (o *offers) zoneNames() []string { return slices.Sorted(maps.Keys(o.zoneIDs)) }
+func (o *offerings) zoneNames() []string { return slices.Sorted(maps.Keys(o.zoneIDs)) }
 
-// hourlyPrice of an offer in USD an hour; false if it is not sold.
-func (o *offers) hourlyPrice(capacityType, name, zone string) (float64, bool) {
+// hourlyPrice of an offering in USD an hour; false if it is not sold.
+func (o *offerings) hourlyPrice(capacityType, name, zone string) (float64, bool) {
 	t := o.byName[name]
 	if t == nil || !slices.Contains(t.Zones, zone) || !slices.Contains(t.UsageClasses, capacityType) {
 		return 0, false
@@ -136,8 +136,8 @@ func (o *offers) hourlyPrice(capacityType, name, zone string) (float64, bool) {
 	return p, ok
 }
 
-// capacityLimit of an offer: the rule that was set last wins. False if there is none.
-func (o *offers) capacityLimit(capacityType, name, zone string) (Capacity, bool) {
+// capacityLimit of an offering: the rule that was set last wins. False if there is none.
+func (o *offerings) capacityLimit(capacityType, name, zone string) (Capacity, bool) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	for _, l := range slices.Backward(o.limits) {
@@ -151,30 +151,30 @@ func (o *offers) capacityLimit(capacityType, name, zone string) (Capacity, bool)
 
 // InstanceType returns the record of a type.
 func (c *market) InstanceType(name string) (InstanceType, bool) {
-	t, ok := c.offers.byName[name]
+	t, ok := c.offerings.byName[name]
 	if !ok {
 		return InstanceType{}, false
 	}
 	return *t, true
 }
 
-// LimitCapacity sets a limit. Later limits win over earlier ones; a negative limit lifts the others for its offers.
+// LimitCapacity sets a limit. Later limits win over earlier ones; a negative limit lifts the others for its offerings.
 func (c *market) LimitCapacity(l Capacity) {
-	c.offers.mu.Lock()
-	defer c.offers.mu.Unlock()
-	c.offers.limits = append(c.offers.limits, l)
+	c.offerings.mu.Lock()
+	defer c.offerings.mu.Unlock()
+	c.offerings.limits = append(c.offerings.limits, l)
 }
 
 // ClearCapacity lifts all limits.
 func (c *market) ClearCapacity() {
-	c.offers.mu.Lock()
-	defer c.offers.mu.Unlock()
-	c.offers.limits = nil
+	c.offerings.mu.Lock()
+	defer c.offerings.mu.Unlock()
+	c.offerings.limits = nil
 }
 
 // SetSpotPrice sets the spot price of a type in a zone, in USD an hour, for history and allocation.
 func (c *market) SetSpotPrice(instanceType, zone string, usd float64) {
-	c.offers.mu.Lock()
-	defer c.offers.mu.Unlock()
-	c.offers.prices[instanceType+"/"+zone] = usd
+	c.offerings.mu.Lock()
+	defer c.offerings.mu.Unlock()
+	c.offerings.prices[instanceType+"/"+zone] = usd
 }

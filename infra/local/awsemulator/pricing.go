@@ -32,8 +32,8 @@ func (c *billing) getProducts(_ *call, in *getProductsInput) (any, error) {
 		return encodePriceList(items, "")
 	}
 	var found []*InstanceType
-	for i := range c.offers.types {
-		t := &c.offers.types[i]
+	for i := range c.offerings.types {
+		t := &c.offerings.types[i]
 		ok, err := productFits(c.productAttributes(t), in.Filters)
 		if err != nil {
 			return nil, err
@@ -168,7 +168,7 @@ func (c *billing) priceItem(t *InstanceType) map[string]any {
 	}
 	const published = "2026-11-01T00:00:00Z"
 	term := map[string]any{
-		"sku": sku, "offerTermCode": onDemandTerm, "effectiveDate": published, "termAttributes": map[string]string{},
+		"sku": sku, "offeringTermCode": onDemandTerm, "effectiveDate": published, "termAttributes": map[string]string{},
 		"priceDimensions": map[string]any{sku + "." + onDemandTerm + "." + hourly: dimension},
 	}
 	return map[string]any{

@@ -100,7 +100,7 @@ type startInput struct {
 }
 
 // startInstances is all or nothing. One that runs already is no error. A stopped instance has no claim to capacity: it
-// is refused like a launch when its offer is unavailable, whatever else lives there.
+// is refused like a launch when its offering is unavailable, whatever else lives there.
 func (c *power) startInstances(r *call, in *startInput) (any, error) {
 	return c.changeStates(r, in.InstanceID, func(m *machine) error {
 		switch {
@@ -109,7 +109,7 @@ func (c *power) startInstances(r *call, in *startInput) (any, error) {
 		case m.State != "stopped":
 			return nil
 		}
-		if limit, ok := c.offers.capacityLimit(m.CapacityType, m.Type, m.Zone); ok && limit.Limit >= 0 {
+		if limit, ok := c.offerings.capacityLimit(m.CapacityType, m.Type, m.Zone); ok && limit.Limit >= 0 {
 			running := 0
 			for _, other := range c.instances.machines {
 				if other.isLiving() && other.State != "stopped" && other.Type == m.Type && other.Zone == m.Zone &&

@@ -234,8 +234,8 @@ func (w *world) deploy(name string) {
 	}
 }
 
-// launch has a class with a role and a node of it, as refresh, provision and the node's kubelet make them. The class and
-// the claim are called by the name.
+// launch has a class with a role and a node of it, as refresh, provision and the node's kubelet make them. The class
+// and the claim are called by the name.
 func (w *world) launch(name, role string) {
 	w.t.Helper()
 	if err := w.boot(w.launchInstance(name, role)); err != nil {
@@ -273,7 +273,7 @@ func (w *world) launchInstance(name, role string) string {
 			UserData: base64.StdEncoding.EncodeToString([]byte("node")), Metadata: launch.Metadata{HTTPEndpoint: "enabled", HTTPProtocol: "disabled", HopLimit: 1, HTTPTokens: "required"},
 			Reservation: launch.ReservationSelection{Preference: "none"},
 			Overrides: []launch.Override{{SubnetID: *s.SubnetId, ImageID: image, Price: 0.1,
-				Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: *s.AvailabilityZone}}}}}}
+				OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: *s.AvailabilityZone}}}}}}
 	f := &fleet.Fleet{EC2: calls, Cluster: "demo", Now: time.Now}
 	i, _, err := f.LaunchInstances(w.t.Context(), order, name)
 	if err != nil {

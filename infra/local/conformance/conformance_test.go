@@ -18,7 +18,7 @@ func options() (python *string, rewrite *bool) {
 var python, rewrite = options()
 
 func questions() []question {
-	return slices.Concat(networkQuestions(), offerQuestions(), imageQuestions(), templateQuestions(), launchQuestions(), instanceQuestions(), powerQuestions(), endQuestions(), closingQuestions(),
+	return slices.Concat(networkQuestions(), offeringQuestions(), imageQuestions(), templateQuestions(), launchQuestions(), instanceQuestions(), powerQuestions(), endQuestions(), closingQuestions(),
 		iamQuestions(), otherQuestions())
 }
 

@@ -57,7 +57,7 @@ func networkQuestions() []question {
 	}
 }
 
-func offerQuestions() []question {
+func offeringQuestions() []question {
 	return []question{
 		{"ec2 DescribeInstanceTypes: m5.large", func(a *account) string {
 			out, err := a.ec2.DescribeInstanceTypes(a.t.Context(), &ec2.DescribeInstanceTypesInput{InstanceTypes: []types.InstanceType{"m5.large"}})

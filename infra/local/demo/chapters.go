@@ -74,15 +74,15 @@ func (s *story) firstPods(ctx context.Context) error {
 	return s.printLatency(ctx)
 }
 
-// unavailable takes every spot offer in use off the market and shows that the next burst gets others.
+// unavailable takes every spot offering in use off the market and shows that the next burst gets others.
 func (s *story) unavailable(ctx context.Context) error {
 	var gone []string
 	for _, i := range s.liveInstances() {
-		offer := i.Type + " in " + i.Zone
-		if i.CapacityType != "spot" || slices.Contains(gone, offer) {
+		offering := i.Type + " in " + i.Zone
+		if i.CapacityType != "spot" || slices.Contains(gone, offering) {
 			continue
 		}
-		gone = append(gone, offer)
+		gone = append(gone, offering)
 		s.Cloud.LimitCapacity(awsemulator.Capacity{CapacityType: "spot", InstanceType: i.Type, Zone: i.Zone, Limit: 0})
 	}
 	if len(gone) == 0 {

@@ -82,7 +82,7 @@ func (w *world) full(others int) unstructured.Unstructured {
 	return one
 }
 
-// capacityOf says that the offer of the instance is unavailable.
+// capacityOf says that the offering of the instance is unavailable.
 func capacityOf(w *world, id string) (c awsemulator.Capacity) {
 	for _, i := range w.Cloud.DescribedInstances() {
 		if i.ID == id {
@@ -242,8 +242,8 @@ func TestAStoppedNodeWhoseServingCertificateRanOut(t *testing.T) {
 	w.until("its kubelet has a serving certificate", func() (string, bool) { return "it has none", w.Kubelets.ServingCertificate(id) != nil })
 }
 
-// TestMeasureStoppedCapacity measures how long a pod waits from the scheduler's verdict until it runs: for a launch that
-// takes so long until the instance runs, and for a stopped node whose instance takes ten seconds.
+// TestMeasureStoppedCapacity measures how long a pod waits from the scheduler's verdict until it runs: for a launch
+// that takes so long until the instance runs, and for a stopped node whose instance takes ten seconds.
 func TestMeasureStoppedCapacity(t *testing.T) {
 	if !*measure {
 		t.Skip("it takes minutes: -measure")

@@ -158,8 +158,8 @@ func TestABurstOfHeldNodes(t *testing.T) {
 	}
 }
 
-// Spot is unavailable everywhere and half of the on-demand offers are short: what EC2 refuses is asked for elsewhere, and
-// still shared.
+// Spot is unavailable everywhere and half of the on-demand offerings are short: what EC2 refuses is asked for
+// elsewhere, and still shared.
 func TestABurstWhileMuchIsUnavailable(t *testing.T) {
 	w, p, c, _ := burst(t, *claims, documented())
 	c.LimitCapacity(awsemulator.Capacity{CapacityType: "on-demand", Limit: max(2, *claims/50)})

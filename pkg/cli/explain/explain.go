@@ -157,7 +157,7 @@ func (s Source) notProvisionable(p cluster.Pod) string {
 func podOutlook(p cluster.Pod, made plan.Plan) (verdict string, why []string) {
 	for _, l := range made.Launches {
 		if slices.Contains(l.Pods, p.Key()) {
-			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %s", l.Choice.Offer, l.Pool,
+			return fmt.Sprintf("the next pass launches a node for it: %s from pool %s at %s", l.Choice.OfferingKey, l.Pool,
 					l.PriceText()),
 				[]string{fmt.Sprintf("the node is for %d pods, which ask for %s with its daemons; %d types are possible", len(l.Pods), l.Requests, len(l.Types))}
 		}
@@ -208,7 +208,7 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 	return a, nil
 }
 
-// whyThisType compares the node with the other offers that its claim may be.
+// whyThisType compares the node with the other offerings that its claim may be.
 func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offerings) []string {
 	pool, found := s.Snapshot.PoolOf(c.Pool)
 	if !found {
@@ -228,14 +228,14 @@ func (s Source) whyThisType(n status.Node, c cluster.Claim, sells binpack.Offeri
 	slices.SortFunc(all, func(a, b instancetypes.Offering) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.String(), b.String()))
 	})
-	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offers that it may be can be had now",
+	out := []string{fmt.Sprintf("its NodeClaim %s of pool %s asks for %s; %d offerings that it may be can be had now",
 		c.Name, c.Pool, c.Requests, len(all))}
 	var cheaper []string
 	for _, o := range all {
 		if !n.Priced || o.Price >= n.HourlyUSD-1e-9 {
 			break
 		}
-		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.Offer, o.Price))
+		cheaper = append(cheaper, fmt.Sprintf("%s at %.4f", o.OfferingKey, o.Price))
 	}
 	switch {
 	case !n.Priced:

@@ -97,7 +97,7 @@ the node is for 1 pods, which ask for cpu=3800m memory=1024Mi pods=1 with its da
 		{said(explain.ExplainPod(s, "default/new", sells)), "there is no pod default/new; there is shop/new"},
 		{said(explain.ExplainNode(s, "general-abc", sells)), `node n1: it is ready: on-demand m5.xlarge in us-west-2a at 0.1942 USD/h, 2h old
 1 pods are on it; they ask for 13% of its cpu and 7% of its memory
-its NodeClaim general-abc of pool general asks for cpu=500m memory=1024Mi pods=1; 3 offers that it may be can be had now
+its NodeClaim general-abc of pool general asks for cpu=500m memory=1024Mi pods=1; 3 offerings that it may be can be had now
 cheaper at the prices of now: on-demand c5.large in us-west-2a at 0.0872, on-demand m5.large in us-west-2a at 0.0982; EC2 chose among what it had, or prices have changed
 its condition Drained is False: not yet`},
 		{said(explain.ExplainNode(s, "n", sells)), "there is no node n; there is n1"},

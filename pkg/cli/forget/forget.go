@@ -96,7 +96,7 @@ func classOf(m instancetypes.NotedMark) string {
 // markText says what a mark has Joiner do, or did.
 func markText(m instancetypes.NotedMark, now time.Time) string {
 	class, instanceType := m.ClassType()
-	about, does, did := offerText(m), "unavailable", "was unavailable"
+	about, does, did := offeringText(m), "unavailable", "was unavailable"
 	switch {
 	case class != "" && m.Resource != "":
 		about, does = fmt.Sprintf("EC2NodeClass %s, %s", class, instanceType), "without "+m.Resource
@@ -120,9 +120,9 @@ func markText(m instancetypes.NotedMark, now time.Time) string {
 	return oneLine(text)
 }
 
-// offerText names an offer that EC2 refused.
-func offerText(m instancetypes.NotedMark) string {
-	if m.Offer == (instancetypes.Offer{}) {
+// offeringText names an offering that EC2 refused.
+func offeringText(m instancetypes.NotedMark) string {
+	if m.OfferingKey == (instancetypes.OfferingKey{}) {
 		return m.Scope
 	}
 	text := fmt.Sprintf("%s %s in %s", m.CapacityType, cmp.Or(m.Type, "of all types"), cmp.Or(m.Zone, "all zones"))

@@ -21,11 +21,11 @@ func known() forget.Known {
 		return awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
 			"joiner.sh/observed-memory": memory, "joiner.sh/observed-shortfalls": short}}}
 	}
-	mark := func(o instancetypes.Offer, scope, resource, why string, until time.Duration) instancetypes.NotedMark {
+	mark := func(o instancetypes.OfferingKey, scope, resource, why string, until time.Duration) instancetypes.NotedMark {
 		return instancetypes.NotedMark{Instances: []string{"i-1", "i-2"}, UnavailableOffering: instancetypes.UnavailableOffering{
-			Offer: o, Scope: scope, Resource: resource, Why: why, Until: now.Add(until)}}
+			OfferingKey: o, Scope: scope, Resource: resource, Why: why, Until: now.Add(until)}}
 	}
-	large := instancetypes.Offer{Type: "m5.large"}
+	large := instancetypes.OfferingKey{Type: "m5.large"}
 	return forget.Known{Now: now,
 		Classes: []awsv1.EC2NodeClass{
 			class("default", `{"of":"an old image","types":{"m5.large":{"mib":7500,"seen":"2026-11-22"},"c5.large":{"mib":3500,"seen":"2026-11-20"}}}`,
@@ -34,14 +34,14 @@ func known() forget.Known {
 			class("odd", "[", "{"),
 		},
 		Marks: []instancetypes.NotedMark{
-			mark(instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "", "", "InsufficientInstanceCapacity", time.Minute),
-			mark(instancetypes.Offer{CapacityType: "spot"}, "", "", "MaxSpotInstanceCountExceeded", -time.Minute),
-			mark(instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "ec2nodeclass/default", "", "InternalError", time.Minute),
+			mark(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "", "", "InsufficientInstanceCapacity", time.Minute),
+			mark(instancetypes.OfferingKey{CapacityType: "spot"}, "", "", "MaxSpotInstanceCountExceeded", -time.Minute),
+			mark(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "ec2nodeclass/default", "", "InternalError", time.Minute),
 			mark(large, "ec2nodeclass/default", "", "shop/web: 0/3 nodes\njoiner: all fine", time.Hour),
 			mark(large, "ec2nodeclass/gone", "", "", -time.Hour),
 			mark(large, "ec2nodeclass/default", "nvidia.com/gpu", "", time.Hour),
-			mark(instancetypes.Offer{}, "ec2nodeclass/default", "", "i-1 ended: Client.InternalError", -time.Minute),
-			mark(instancetypes.Offer{}, "subnet-1", "", "InsufficientFreeAddressesInSubnet", time.Minute),
+			mark(instancetypes.OfferingKey{}, "ec2nodeclass/default", "", "i-1 ended: Client.InternalError", -time.Minute),
+			mark(instancetypes.OfferingKey{}, "subnet-1", "", "InsufficientFreeAddressesInSubnet", time.Minute),
 		}}
 }
 

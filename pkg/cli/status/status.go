@@ -211,7 +211,7 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []*cluster.Pod) Node {
 		n.Age = max(0, s.Now.Sub(created))
 	}
 	if n.Type != "" {
-		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.Offer{CapacityType: n.CapacityType, Type: n.Type,
+		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.OfferingKey{CapacityType: n.CapacityType, Type: n.Type,
 			Zone: n.Zone})
 		if n.Priced && h.Claim != nil && !s.Rules.InstancePrices {
 			if c, ok := s.ClassOf(h.Claim.Class); ok {
@@ -286,7 +286,7 @@ func (v *View) fillWaiting(s cluster.Snapshot, sells binpack.Offerings) {
 		v.Launches++
 		v.AddsUSD += l.Choice.Price
 		for _, pod := range l.Pods {
-			outlook[pod] = fmt.Sprintf("gets a new %s of pool %s", l.Choice.Offer, l.Pool)
+			outlook[pod] = fmt.Sprintf("gets a new %s of pool %s", l.Choice.OfferingKey, l.Pool)
 		}
 	}
 	for _, e := range p.Existing {

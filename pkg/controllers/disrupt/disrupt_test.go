@@ -77,7 +77,7 @@ func TestDisruptTakesBackWhatCannotBeReplaced(t *testing.T) {
 	w := f.World
 	w.ScaleApp("web", 1)
 	before, price := w.Nodes(), w.FleetPrice()
-	w.Refuse = func(instancetypes.Offer) bool { return true }
+	w.Refuse = func(instancetypes.OfferingKey) bool { return true }
 	f.Consolidate(t, 8)
 	if failed := strings.Count(strings.Join(w.Events("NodeClaim"), "\n"), "DisruptionFailed"); failed != 1 {
 		t.Errorf("it was begun and taken back %d times, want once: %q", failed, w.Events("NodeClaim"))

@@ -68,7 +68,7 @@ func TestInterruptionDeletesMarksAndWakes(t *testing.T) {
 	if deleted != 1 {
 		t.Errorf("%d claims are marked for deletion", deleted)
 	}
-	for _, o := range f.World.MarkedOffers() {
+	for _, o := range f.World.MarkedOfferings() {
 		if i := f.World.Instances()[0]; o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
 			t.Errorf("marked %s, of %+v", o, i)
 		}

@@ -44,7 +44,7 @@ type Controller struct {
 	Place          Location
 	UnavailableFor time.Duration
 	Rebalance      interruption.RebalancePolicy // for pools that do not say
-	QuarantineFor  time.Duration                // an offer that was left on a recommendation
+	QuarantineFor  time.Duration                // an offering that was left on a recommendation
 }
 
 // Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried
@@ -252,7 +252,7 @@ func (i *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
 }
 
 // applyDecision has an outcome done. What later steps and other functions rely on comes first: the mark, so that
-// whoever replaces the node does not buy the same offer again; what is written onto the claim, for it must be there
+// whoever replaces the node does not buy the same offering again; what is written onto the claim, for it must be there
 // when the claim is marked for deletion; the deletion, which makes provision look for room. Provision is woken before
 // anybody is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the
 // instance back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that
@@ -318,7 +318,7 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 	return actions
 }
 
-// deleteInterruptedClaim marks the offer, writes onto the claim what is to be known when it goes, and deletes it.
+// deleteInterruptedClaim marks the offering, writes onto the claim what is to be known when it goes, and deletes it.
 func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
 	o interruption.Outcome) error {
 	if err := i.markUnavailable(ctx, n, o); err != nil {

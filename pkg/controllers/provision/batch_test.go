@@ -57,7 +57,7 @@ func TestWhatABatchIsRefusedIsAskedForElsewhere(t *testing.T) {
 	some := func(t *testing.T) *controllertest.Functions {
 		f := sharing(t)
 		n := 0
-		f.World.Refuse = func(instancetypes.Offer) bool { n++; return n > 2 && n < 9 }
+		f.World.Refuse = func(instancetypes.OfferingKey) bool { n++; return n > 2 && n < 9 }
 		return f
 	}
 	controllertest.EachFault(t, some,
@@ -122,15 +122,15 @@ func TestAClaimOfABatchThatIsDeletedMeanwhile(t *testing.T) {
 	f.ComeToRest(t)
 }
 
-// The labels of claims name their instances, and their status was not written. Another claim of the batch goes: the rest
-// get the instances that they name, and no others.
+// The labels of claims name their instances, and their status was not written. Another claim of the batch goes: the
+// rest get the instances that they name, and no others.
 func TestAClaimOfABatchThatNamesItsInstanceGetsNoOther(t *testing.T) {
 	for _, gone := range []bool{false, true} { // the other claim, with its instance, or about to go
-		for _, refuses := range []bool{false, true} { // EC2 the offer, so that the request is another one by then
+		for _, refuses := range []bool{false, true} { // EC2 the offering, so that the request is another one by then
 			f := sharing(t)
 			named := nameWithoutStatus(t, f, gone)
 			if refuses {
-				f.World.Refuse = controllertest.CheapestOffer(f.World)
+				f.World.Refuse = controllertest.CheapestOffering(f.World)
 			}
 			f.World.SkipTime(90 * time.Second)
 			if err := f.Provision(f.World.Ports(fake.Fault{})).Run(t.Context(), f.Once()); err != nil {

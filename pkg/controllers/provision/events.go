@@ -99,7 +99,7 @@ func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, mad
 		if c.ProviderID == "" {
 			continue
 		}
-		got := instancetypes.OfferOf(c.Labels)
+		got := instancetypes.OfferingKeyOf(c.Labels)
 		events = append(events, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Reason: "Launched",
 			Message: fmt.Sprintf("launched %s for %s", got, describePods(made.planned[i]))})
 		for _, pod := range made.planned[i].Pods {

@@ -11,10 +11,10 @@ import (
 )
 
 // avoidRefused is what the error of a launch means for the next one. After half of the launch time-out in which EC2
-// refused for one reason it is a *instancetypes.NoCapacityError that marks all offers of the order for the claim's
+// refused for one reason it is a *instancetypes.NoCapacityError that marks all offerings of the order for the claim's
 // EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods go to other NodePools. The
-// other classes have their offers still, for the cause may be in this one. A throttle or a failure of EC2 says nothing
-// about offers.
+// other classes have their offerings still, for the cause may be in this one. A throttle or a failure of EC2 says
+// nothing about offerings.
 func avoidRefused(p *Controller, c cluster.Claim, o launch.Order, err error) error {
 	if !isRefused(err) {
 		return err
@@ -26,8 +26,8 @@ func avoidRefused(p *Controller, c cluster.Claim, o launch.Order, err error) err
 		return err
 	}
 	no := &instancetypes.NoCapacityError{}
-	for _, f := range o.Offers() {
-		no.Marks = append(no.Marks, instancetypes.UnavailableOffering{Offer: f,
+	for _, f := range o.Offerings() {
+		no.Marks = append(no.Marks, instancetypes.UnavailableOffering{OfferingKey: f,
 			Scope: instancetypes.ClassScope(c.ClassKey()), Why: reason + ": " + message})
 	}
 	return no

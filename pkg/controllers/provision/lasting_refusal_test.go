@@ -19,8 +19,8 @@ type refusal struct{ code string }
 func (e refusal) Error() string { return e.code + ": no" }
 func (e refusal) Refused() bool { return e.code != "RequestLimitExceeded" }
 
-// passesUntil makes passes of provision and lifecycle, 20 seconds apart, until instances run or so much time is over, and
-// says how long that took.
+// passesUntil makes passes of provision and lifecycle, 20 seconds apart, until instances run or so much time is over,
+// and says how long that took.
 func passesUntil(t *testing.T, f *controllertest.Functions, instances int, most time.Duration) time.Duration {
 	t.Helper()
 	began := f.World.Now()
@@ -39,8 +39,8 @@ func passesUntil(t *testing.T, f *controllertest.Functions, instances int, most 
 }
 
 // A request that EC2 refuses as a whole, such as every one for spot, is given up after half of the launch time-out:
-// other offers of the claim are asked for.
-func TestALastingRefusalLeadsToOtherOffers(t *testing.T) {
+// other offerings of the claim are asked for.
+func TestALastingRefusalLeadsToOtherOfferings(t *testing.T) {
 	for name, f := range map[string]*controllertest.Functions{
 		"single": {World: controllertest.NewWorld()}, "batch": {World: controllertest.NewWorld(), ShareFrom: 2},
 	} {
@@ -68,8 +68,8 @@ func TestALastingRefusalLeadsToOtherOffers(t *testing.T) {
 	}
 }
 
-// A claim of which everything is refused is given up, its pods learn why, and nothing is asked for while the marks hold.
-// Once the cause is mended the pods have their node soon.
+// A claim of which everything is refused is given up, its pods learn why, and nothing is asked for while the marks
+// hold. Once the cause is mended the pods have their node soon.
 func TestAClaimOfWhichEverythingIsRefused(t *testing.T) {
 	w := controllertest.NewWorld()
 	f := &controllertest.Functions{World: w}
@@ -101,7 +101,7 @@ func TestAClaimOfWhichEverythingIsRefused(t *testing.T) {
 	}
 }
 
-// A throttle is no answer about offers, however long it lasts; and a refusal that came just now may pass.
+// A throttle is no answer about offerings, however long it lasts; and a refusal that came just now may pass.
 func TestWhatPassesMarksNothing(t *testing.T) {
 	for code, lasts := range map[string]time.Duration{"RequestLimitExceeded": 4 * time.Minute, "InvalidParameterValue": 2 * time.Minute} {
 		f := &controllertest.Functions{World: controllertest.NewWorld()}

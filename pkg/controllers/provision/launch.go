@@ -23,8 +23,8 @@ import (
 // maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as unavailable.
 const maxAttempts = 8
 
-// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be unavailable, all
-// know.
+// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be unavailable,
+// all know.
 type claimLauncher struct {
 	p *Controller
 	s cluster.Snapshot // read only
@@ -276,7 +276,7 @@ func (l *claimLauncher) poolOf(c cluster.Claim) cluster.Pool {
 	return pool
 }
 
-// markUnavailable remembers refused offers, here and for every other invocation.
+// markUnavailable remembers refused offerings, here and for every other invocation.
 func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering) error {
 	if len(marks) == 0 {
 		return nil

@@ -30,15 +30,15 @@ func (unwritableMarks) MarkUnavailable(context.Context, []instancetypes.Unavaila
 }
 
 // A launch ends with the first of its steps that fails: its claim stays, EC2 is not asked again with the same token or
-// for offers whose refusal is stored nowhere, and a later pass goes on, with one instance in the end.
+// for offerings whose refusal is stored nowhere, and a later pass goes on, with one instance in the end.
 func TestALaunchEndsWithItsFirstFailure(t *testing.T) {
-	all := func(instancetypes.Offer) bool { return true }
-	first := func() func(instancetypes.Offer) bool {
+	all := func(instancetypes.OfferingKey) bool { return true }
+	first := func() func(instancetypes.OfferingKey) bool {
 		asked := 0
-		return func(instancetypes.Offer) bool { asked++; return asked == 1 }
+		return func(instancetypes.OfferingKey) bool { asked++; return asked == 1 }
 	}
 	for name, c := range map[string]struct {
-		refuse   func(instancetypes.Offer) bool
+		refuse   func(instancetypes.OfferingKey) bool
 		fail     func(*provision.Controller, *fake.Ports)
 		launches int
 	}{

@@ -13,8 +13,8 @@ type Launcher interface {
 	// LaunchInstances starts one instance. The same token never starts a second one. It returns a
 	// *instancetypes.NoCapacityError when EC2 has none, or a *launch.TokenUsedError. After another error, if it has a
 	// method TokenSpent that reports true, the same token would bring the same error for ever; if it has a method
-	// Refused that reports true, EC2 answered no, and may answer otherwise when other offers are asked for. Marks may
-	// come with an instance and with an error.
+	// Refused that reports true, EC2 answered no, and may answer otherwise when other offerings are asked for. Marks
+	// may come with an instance and with an error.
 	LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
 		[]instancetypes.UnavailableOffering, error)
 	// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error is what Launch would

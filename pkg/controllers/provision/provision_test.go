@@ -70,11 +70,11 @@ func TestUnplacedPodsAreToldAndNotWaitedFor(t *testing.T) {
 	}
 }
 
-func TestUnavailableOfferIsFollowedByTheNext(t *testing.T) {
+func TestUnavailableOfferingIsFollowedByTheNext(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
-	var asked []instancetypes.Offer
-	w.Refuse = func(o instancetypes.Offer) bool {
+	var asked []instancetypes.OfferingKey
+	w.Refuse = func(o instancetypes.OfferingKey) bool {
 		asked = append(asked, o)
 		return len(asked) == 1
 	}
@@ -84,10 +84,10 @@ func TestUnavailableOfferIsFollowedByTheNext(t *testing.T) {
 	if len(w.Instances()) != 1 || len(asked) != 2 {
 		t.Fatalf("%d instances after asking for %v", len(w.Instances()), asked)
 	}
-	if i := w.Instances()[0]; (instancetypes.Offer{CapacityType: i.CapacityType, Type: i.Type, Zone: i.Zone}) != asked[1] {
+	if i := w.Instances()[0]; (instancetypes.OfferingKey{CapacityType: i.CapacityType, Type: i.Type, Zone: i.Zone}) != asked[1] {
 		t.Errorf("%+v is not %s", i, asked[1])
 	}
-	if marks := w.MarkedOffers(); len(marks) != 1 || marks[0] != asked[0] {
+	if marks := w.MarkedOfferings(); len(marks) != 1 || marks[0] != asked[0] {
 		t.Errorf("marked %v", marks)
 	}
 }
@@ -96,7 +96,7 @@ func TestUnavailableOfferIsFollowedByTheNext(t *testing.T) {
 func TestWholeOrderUnavailableIsFollowedByAnother(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
-	w.Refuse = func(o instancetypes.Offer) bool { return o.CapacityType == instancetypes.Spot }
+	w.Refuse = func(o instancetypes.OfferingKey) bool { return o.CapacityType == instancetypes.Spot }
 	p, err := controllertest.InvokeProvision(t, w, 0) // one pass, one claim
 	if err != nil {
 		t.Fatal(err)
@@ -123,7 +123,7 @@ func TestClaimWithoutCapacityIsGivenUpAndItsPodsPackedAnew(t *testing.T) {
 	w.ChangePool(controllertest.CapacityType(instancetypes.Spot))
 	w.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	refused := true
-	w.Refuse = func(instancetypes.Offer) bool { return refused }
+	w.Refuse = func(instancetypes.OfferingKey) bool { return refused }
 	p, err := controllertest.InvokeProvision(t, w, 10*time.Second)
 	if err != nil {
 		t.Fatal(err)
@@ -198,7 +198,7 @@ func TestOneFailedLaunchStopsNoOther(t *testing.T) {
 	w.RunApp("tied", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
 	w.RunApp("free", 1, free)
 	w.FailLaunch = func(o launch.Order) error {
-		if o.Offers()[0].Zone == "us-west-2a" {
+		if o.Offerings()[0].Zone == "us-west-2a" {
 			return errors.New("InvalidParameter: no such thing")
 		}
 		return nil
@@ -284,7 +284,7 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 				w.InterruptInstance(first.ID)
 			}
 			unavailable := w.Ports(fake.Fault{})
-			mark := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: first.CapacityType, Type: first.Type, Zone: first.Zone}, Why: "gone"}
+			mark := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: first.CapacityType, Type: first.Type, Zone: first.Zone}, Why: "gone"}
 			if err := unavailable.MarkUnavailable(context.Background(), []instancetypes.UnavailableOffering{mark}, time.Hour); err != nil {
 				t.Fatal(err)
 			}
@@ -325,7 +325,7 @@ func TestLaunchedClaimIsNotGivenUp(t *testing.T) {
 	}
 	var all []instancetypes.UnavailableOffering
 	for _, capacityType := range []string{instancetypes.Spot, instancetypes.OnDemand} {
-		all = append(all, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacityType}, Why: "gone"})
+		all = append(all, instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType}, Why: "gone"})
 	}
 	if err := w.Ports(fake.Fault{}).MarkUnavailable(context.Background(), all, time.Hour); err != nil {
 		t.Fatal(err)

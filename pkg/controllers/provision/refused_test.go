@@ -21,7 +21,7 @@ func TestADeniedLaunchEndsNoWatch(t *testing.T) {
 	w := controllertest.NewWorld()
 	w.RunApp("tied", 1, controllertest.InZone("us-west-2a", controllertest.PodOf(1500, 3000)))
 	w.FailLaunch = func(o launch.Order) error {
-		if o.Offers()[0].Zone == "us-west-2a" {
+		if o.Offerings()[0].Zone == "us-west-2a" {
 			return errDenied
 		}
 		return nil
@@ -119,7 +119,7 @@ func TestARefusedClaimKeepsNoneOfItsBatch(t *testing.T) {
 		w.RunApp("web", 5, controllertest.InZone("us-west-2b", unshared(controllertest.PodOf(1500, 3000))))
 		f := &controllertest.Functions{World: w, ShareFrom: 2}
 		asked := 0
-		w.Refuse = func(instancetypes.Offer) bool { asked++; return asked > 2 && asked < 9 }
+		w.Refuse = func(instancetypes.OfferingKey) bool { asked++; return asked > 2 && asked < 9 }
 		p := w.Ports(fake.Fault{})
 		refused := ""
 		p.Deny = func(c, object string) error {

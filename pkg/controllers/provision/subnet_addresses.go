@@ -19,7 +19,7 @@ func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.S
 	defer l.mu.Unlock()
 	full := map[string]bool{}
 	for _, m := range l.unavailable {
-		if m.Offer == (instancetypes.Offer{}) && l.p.Now().Before(m.Until) {
+		if m.OfferingKey == (instancetypes.OfferingKey{}) && l.p.Now().Before(m.Until) {
 			full[m.Scope] = true
 		}
 	}

@@ -190,7 +190,7 @@ func TestAStopMayFailAnywhere(t *testing.T) {
 func TestARefusedStartIsLaunchedInTheSamePass(t *testing.T) {
 	f := kept(t)
 	was := f.World.Claims()[0]
-	f.World.Refuse = func(o instancetypes.Offer) bool {
+	f.World.Refuse = func(o instancetypes.OfferingKey) bool {
 		return o.CapacityType == "on-demand" && o.Type == was.Labels[instancetypes.LabelType] && o.Zone == was.Labels[instancetypes.LabelZone]
 	}
 	f.World.RunApp("web", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))

@@ -24,7 +24,7 @@ type Instances interface {
 	// StartInstance starts a stopped instance; one that runs is no error, so that it may be repeated. The error is a
 	// *instancetypes.NoCapacityError when EC2 has none for it, and has a method NotStartable that reports true when the
 	// instance is gone, in no state to be started from, or the call is not allowed.
-	StartInstance(ctx context.Context, id string, o instancetypes.Offer) error
+	StartInstance(ctx context.Context, id string, o instancetypes.OfferingKey) error
 }
 
 // Starter implements controllers.StoppedCapacity.
@@ -104,8 +104,8 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 	if err != nil {
 		return started{claim: notStartable(c), refused: controllers.IsConflict(err), err: err}
 	}
-	offer := instancetypes.OfferOf(c.Labels)
-	err = p.Fleet.StartInstance(ctx, c.InstanceID(), offer)
+	offering := instancetypes.OfferingKeyOf(c.Labels)
+	err = p.Fleet.StartInstance(ctx, c.InstanceID(), offering)
 	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
 	switch {
 	case sold || isNotStartable(err):

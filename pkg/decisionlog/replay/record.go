@@ -23,7 +23,7 @@ func newRecord(st decisionlog.PassStamp, s cluster.Snapshot) decisionlog.Record 
 	}
 	for _, h := range s.StateNodes() {
 		labels := h.Labels()
-		usd, _ := s.Catalog.Charge(instancetypes.Offer{CapacityType: labels[instancetypes.LabelCapacityType],
+		usd, _ := s.Catalog.Charge(instancetypes.OfferingKey{CapacityType: labels[instancetypes.LabelCapacityType],
 			Type: labels[instancetypes.LabelType], Zone: labels[instancetypes.LabelZone]})
 		r.Fleet.AllUSD += usd
 		if h.Pool() == "" {

@@ -35,8 +35,8 @@ func world() (cluster.Snapshot, []instancetypes.Type) {
 		}},
 	}
 	types := []instancetypes.Type{{Name: "m5.large", ImageID: "ami-1", Offerings: []instancetypes.Offering{
-		{Offer: instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Why: "unavailable"},
-		{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "b"}, Available: true}}}}
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Why: "unavailable"},
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "b"}, Available: true}}}}
 	return s, types
 }
 

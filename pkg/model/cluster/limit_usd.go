@@ -18,7 +18,7 @@ func USD(millionths int64) float64 { return float64(millionths) / 1e6 }
 // LimitCharge is what the node takes of its pool's bound on the price, in millionths of a USD per hour: the price of
 // its offering, or while it is not launched that of the dearest which its claim may become.
 func (h StateNode) LimitCharge(types []instancetypes.Type) int64 {
-	is, dearest := h.Offer(), 0.0
+	is, dearest := h.OfferingKey(), 0.0
 	for _, t := range types {
 		switch {
 		case is.Type == t.Name:

@@ -42,7 +42,7 @@ func (h StateNode) Shortfall() (o instancetypes.Observation, short bool) {
 	if h.Claim == nil || h.Node == nil || !h.Registered() || h.Deleting() || h.Claim.ProviderID == "" {
 		return o, false
 	}
-	o = instancetypes.Observation{Type: h.Offer().Type, Instance: h.Claim.InstanceID()}
+	o = instancetypes.Observation{Type: h.OfferingKey().Type, Instance: h.Claim.InstanceID()}
 	for _, name := range h.Claim.Allocatable.Names() {
 		usual := slices.Contains([]string{resources.CPU, resources.Memory, resources.Ephemeral, resources.Pods}, name)
 		if !usual && (!h.Initialized() || h.Claim.Requests.Get(name) == 0) {

@@ -23,7 +23,7 @@ const (
 	StageOpen    = "open"    // a new node is made
 	StagePrice   = "price"   // the linear program tells what pods are worth
 	StageSearch  = "search"  // new nodes are taken apart for something cheaper
-	StageOptions = "options" // what may stand in for a new node's offer
+	StageOptions = "options" // what may stand in for a new node's offering
 	StageExplain = "explain" // why pods stay without a place
 	StageWhole   = "whole"   // whatever there is
 )

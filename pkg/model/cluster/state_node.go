@@ -214,12 +214,12 @@ func (h StateNode) AwaitsAgents() bool {
 		}))
 }
 
-// Offer is what the host was bought as, by its claim; of a node without one its labels say.
-func (h StateNode) Offer() instancetypes.Offer {
+// OfferingKey is what the host was bought as, by its claim; of a node without one its labels say.
+func (h StateNode) OfferingKey() instancetypes.OfferingKey {
 	if h.Claim != nil {
-		return instancetypes.OfferOf(h.Claim.Labels)
+		return instancetypes.OfferingKeyOf(h.Claim.Labels)
 	}
-	return instancetypes.OfferOf(h.Node.Labels)
+	return instancetypes.OfferingKeyOf(h.Node.Labels)
 }
 
 // reportTolerance is the part of the claim's figure by which the node's own may differ and count.

@@ -86,7 +86,7 @@ func TestHosts(t *testing.T) {
 	}
 }
 
-// What a kubelet says of its own node counts for nobody else: pool, offer and capacity are those of the claim.
+// What a kubelet says of its own node counts for nobody else: pool, offering and capacity are those of the claim.
 func TestNodesThatLieCountAsTheirClaims(t *testing.T) {
 	typed := func(name string) map[string]string {
 		return map[string]string{"node.kubernetes.io/instance-type": name, "karpenter.sh/nodepool": "privileged", "karpenter.sh/initialized": "true"}
@@ -102,8 +102,8 @@ func TestNodesThatLieCountAsTheirClaims(t *testing.T) {
 		{"nothing", resources.List{}, "cpu=2 memory=7577Mi pods=29 nvidia.com/gpu=1"},
 	} {
 		h := StateNode{Node: &Node{Labels: typed("p5.48xlarge"), Capacity: c.says}, Claim: &claim}
-		if got := h.Capacity().String(); got != c.want || h.Pool() != "web" || h.Offer().Type != "m5.large" {
-			t.Errorf("%s: counts %s of pool %s as %s, want %s", c.name, got, h.Pool(), h.Offer().Type, c.want)
+		if got := h.Capacity().String(); got != c.want || h.Pool() != "web" || h.OfferingKey().Type != "m5.large" {
+			t.Errorf("%s: counts %s of pool %s as %s, want %s", c.name, got, h.Pool(), h.OfferingKey().Type, c.want)
 		}
 	}
 	alone := StateNode{Node: &Node{Labels: typed("m5.large"), Capacity: resources.List{CPU: 1e9}}}

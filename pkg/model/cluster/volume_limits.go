@@ -24,7 +24,7 @@ func ReadVolumeLimits(hosts []StateNode) VolumeLimits {
 		if h.Node == nil {
 			continue
 		}
-		name := h.Offer().Type
+		name := h.OfferingKey().Type
 		for driver, limit := range h.Node.VolumeLimits {
 			if strings.HasPrefix(driver, requiredVolume) { // what others left there says nothing of new nodes
 				v.free[driver] = true

@@ -8,7 +8,7 @@ import (
 
 func TestCharge(t *testing.T) {
 	c := instancetypes.Catalog{Types: []instancetypes.Facts{{Name: "free"}, {Name: "m5.large", OnDemandUSD: 0.096, SpotUSD: map[string]float64{"a": 0.04}}}}
-	for o, want := range map[instancetypes.Offer]struct {
+	for o, want := range map[instancetypes.OfferingKey]struct {
 		usd   float64
 		known bool
 	}{

@@ -74,11 +74,11 @@ func TestParts(t *testing.T) {
 }
 
 func TestPaid(t *testing.T) {
-	offer := func(capacity, zone string, usd float64, available bool) instancetypes.Offering {
-		return instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: capacity, Type: "m5.large", Zone: zone}, Price: usd, Available: available}
+	offering := func(capacity, zone string, usd float64, available bool) instancetypes.Offering {
+		return instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{CapacityType: capacity, Type: "m5.large", Zone: zone}, Price: usd, Available: available}
 	}
 	plain := instancetypes.Type{Name: "m5.large", Requirements: requirements.NewSet(requirements.Of(instancetypes.LabelOS, "linux")),
-		Offerings: []instancetypes.Offering{offer(instancetypes.Spot, "a", 0.04, true), offer(instancetypes.OnDemand, "a", 0.1, true), offer(instancetypes.OnDemand, "b", 0.1, true), offer(instancetypes.OnDemand, "c", 0.1, false)}}
+		Offerings: []instancetypes.Offering{offering(instancetypes.Spot, "a", 0.04, true), offering(instancetypes.OnDemand, "a", 0.1, true), offering(instancetypes.OnDemand, "b", 0.1, true), offering(instancetypes.OnDemand, "c", 0.1, false)}}
 	windows := plain
 	windows.Name, windows.Requirements = "win", requirements.NewSet(requirements.Of(instancetypes.LabelOS, "windows"))
 	c := instancetypes.Catalog{Types: prices(), Commitments: []instancetypes.Commitment{
@@ -93,7 +93,7 @@ func TestPaid(t *testing.T) {
 	if diff := cmp.Diff(windows, got[1]); diff != "" {
 		t.Errorf("windows is not covered:\n%s", diff)
 	}
-	a, b := offer(instancetypes.OnDemand, "a", 0.1/10_000_000, true), offer(instancetypes.OnDemand, "b", 0.1/10_000_000, true)
+	a, b := offering(instancetypes.OnDemand, "a", 0.1/10_000_000, true), offering(instancetypes.OnDemand, "b", 0.1/10_000_000, true)
 	a.Paid = []instancetypes.CommitmentDraw{{Commitment: "sp", Amount: 60_000}}
 	b.Paid = []instancetypes.CommitmentDraw{{Commitment: "ri", Amount: 1}, {Commitment: "sp", Amount: 60_000}}
 	if diff := cmp.Diff(append([]instancetypes.Offering{a, b}, plain.Offerings...), got[0].Offerings); diff != "" {

@@ -20,24 +20,26 @@ const (
 	Reserved = "reserved"
 )
 
-// Offer names one thing that EC2 sells: a type in a zone under a capacity type.
-type Offer struct {
+// OfferingKey names one thing that EC2 sells: a type in a zone under a capacity type.
+type OfferingKey struct {
 	CapacityType string `json:"capacityType"`
 	Type         string `json:"type"`
 	Zone         string `json:"zone"`
 }
 
-// OfferOf is what an instance was bought as, by the labels of its NodeClaim or Node, as far as they say.
-func OfferOf(labels map[string]string) Offer {
-	return Offer{CapacityType: labels[LabelCapacityType], Type: labels[LabelType], Zone: labels[LabelZone]}
+// OfferingKeyOf is what an instance was bought as, by the labels of its NodeClaim or Node, as far as they say.
+func OfferingKeyOf(labels map[string]string) OfferingKey {
+	return OfferingKey{CapacityType: labels[LabelCapacityType], Type: labels[LabelType], Zone: labels[LabelZone]}
 }
 
-// String prints the offer as capacity type, type and zone.
-func (o Offer) String() string { return fmt.Sprintf("%s %s in %s", o.CapacityType, o.Type, o.Zone) }
+// String prints the offering as capacity type, type and zone.
+func (o OfferingKey) String() string {
+	return fmt.Sprintf("%s %s in %s", o.CapacityType, o.Type, o.Zone)
+}
 
-// Offering is an offer with its price for one EC2NodeClass.
+// Offering is an offering with its price for one EC2NodeClass.
 type Offering struct {
-	Offer
+	OfferingKey
 	ZoneID  string  `json:"zoneID,omitempty"`
 	Price   float64 `json:"price"`             // USD per hour, NodeUSD included
 	NodeUSD float64 `json:"nodeUSD,omitempty"` // what of it the node costs beside its instance; see NodeCost
@@ -183,13 +185,13 @@ func (o Offering) Meets(s requirements.Set) bool {
 	return true
 }
 
-// UnavailableOffering says that an offer was refused by EC2, so that nobody asks for it again before Until.
+// UnavailableOffering says that an offering was refused by EC2, so that nobody asks for it again before Until.
 // An empty Type or Zone stands for all of them.
 type UnavailableOffering struct {
-	Offer
+	OfferingKey
 	// Scope limits the mark to launches into one capacity reservation or placement group, by its id, or of one
-	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offer and the scope of a subnet is about that
-	// subnet, whatever is launched there; one of no offer and a ClassScope about that EC2NodeClass, two if it has a
+	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offering and the scope of a subnet is about that
+	// subnet, whatever is launched there; one of no offering and a ClassScope about that EC2NodeClass, two if it has a
 	// Cause and none; one of a type alone and a ClassScope about that type of the class.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
@@ -211,13 +213,14 @@ func ClassScope(class string) string { return classScope + class }
 // Class is the EC2NodeClass that the mark is about as a whole, empty for another mark.
 func (m UnavailableOffering) Class() string {
 	name, of := strings.CutPrefix(m.Scope, classScope)
-	if !of || m.Offer != (Offer{}) {
+	if !of || m.OfferingKey != (OfferingKey{}) {
 		return ""
 	}
 	return name
 }
 
-// RefusedForClass reports whether EC2 refuses the offer for one EC2NodeClass, for another reason than lack of capacity.
+// RefusedForClass reports whether EC2 refuses the offering for one EC2NodeClass, for another reason than lack of
+// capacity.
 func (m UnavailableOffering) RefusedForClass() bool {
 	return strings.HasPrefix(m.Scope, classScope) && m.CapacityType != ""
 }
@@ -225,7 +228,7 @@ func (m UnavailableOffering) RefusedForClass() bool {
 // ClassType is the EC2NodeClass and the instance type of it that the mark is about, both empty for another mark.
 func (m UnavailableOffering) ClassType() (class, instanceType string) {
 	name, of := strings.CutPrefix(m.Scope, classScope)
-	if !of || m.Type == "" || m.Offer != (Offer{Type: m.Type}) {
+	if !of || m.Type == "" || m.OfferingKey != (OfferingKey{Type: m.Type}) {
 		return "", ""
 	}
 	return name, m.Type
@@ -237,8 +240,8 @@ func (m UnavailableOffering) LeavesOut() bool {
 	return class != "" && m.Resource == "" || m.Class() != "" && m.Cause != ""
 }
 
-// Covers reports whether the mark applies to the offer at the time now.
-func (m UnavailableOffering) Covers(o Offer, now time.Time) bool {
+// Covers reports whether the mark applies to the offering at the time now.
+func (m UnavailableOffering) Covers(o OfferingKey, now time.Time) bool {
 	return now.Before(m.Until) && m.Scope == "" && m.CapacityType == o.CapacityType &&
 		(m.Type == "" || m.Type == o.Type) && (m.Zone == "" || m.Zone == o.Zone)
 }
@@ -247,23 +250,23 @@ func (m UnavailableOffering) Covers(o Offer, now time.Time) bool {
 func (m UnavailableOffering) String() string {
 	switch {
 	case m.Scope == "":
-		return m.Offer.String()
-	case m.Offer == Offer{}:
+		return m.OfferingKey.String()
+	case m.OfferingKey == OfferingKey{}:
 		return m.Scope
-	case m.Offer == Offer{Type: m.Type}:
+	case m.OfferingKey == OfferingKey{Type: m.Type}:
 		return m.Type + " in " + m.Scope
 	}
-	return m.Offer.String() + " in " + m.Scope
+	return m.OfferingKey.String() + " in " + m.Scope
 }
 
-// NoCapacityError says that nothing can be bought: EC2 refused all offers that a launch asked for, or nothing was left
-// to ask for.
+// NoCapacityError says that nothing can be bought: EC2 refused all offerings that a launch asked for, or nothing was
+// left to ask for.
 type NoCapacityError struct {
-	Marks []UnavailableOffering // one for each offer that EC2 refused, without Until
+	Marks []UnavailableOffering // one for each offering that EC2 refused, without Until
 	Why   string                // why nothing was asked for, in words
 }
 
-// Error lists the first refused offers and their codes.
+// Error lists the first refused offerings and their codes.
 func (e *NoCapacityError) Error() string {
 	s := "no capacity"
 	if e.Why != "" {
@@ -271,7 +274,7 @@ func (e *NoCapacityError) Error() string {
 	}
 	for i, m := range e.Marks {
 		if i == 3 {
-			return s + fmt.Sprintf(", and %d more offers", len(e.Marks)-i)
+			return s + fmt.Sprintf(", and %d more offerings", len(e.Marks)-i)
 		}
 		s += fmt.Sprintf(", %s: %s", m, m.Why)
 	}

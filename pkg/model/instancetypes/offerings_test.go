@@ -26,7 +26,7 @@ func small(change func(*instancetypes.Facts)) instancetypes.Catalog {
 	return instancetypes.Catalog{Region: "r", Zones: map[string]string{"a": "r-1", "b": "r-2", "c": "r-3"}, Types: []instancetypes.Facts{f}}
 }
 
-func offers(x instancetypes.Type) string {
+func offerings(x instancetypes.Type) string {
 	var b strings.Builder
 	for _, o := range x.Offerings {
 		fmt.Fprintf(&b, "%s %s %v", o.CapacityType, o.Zone, o.Price)
@@ -43,7 +43,7 @@ func offers(x instancetypes.Type) string {
 func TestOfferings(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	mark := func(capacityType, typ, zone string, after time.Duration) instancetypes.UnavailableOffering {
-		return instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacityType, Type: typ, Zone: zone}, Until: now.Add(after), Why: "Code"}
+		return instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType, Type: typ, Zone: zone}, Until: now.Add(after), Why: "Code"}
 	}
 	refused := func(class, zone string) instancetypes.UnavailableOffering {
 		m := mark("spot", "m5.large", zone, time.Minute)
@@ -129,13 +129,13 @@ spot c 0 no: not sold in c
 			if len(got) != 1 {
 				t.Fatalf("%d types", len(got))
 			}
-			if d := cmp.Diff(strings.TrimPrefix(v.want, "\n"), offers(got[0])); d != "" {
+			if d := cmp.Diff(strings.TrimPrefix(v.want, "\n"), offerings(got[0])); d != "" {
 				t.Error(d)
 			}
 			for _, o := range got[0].Offerings {
 				for _, m := range v.marks {
-					if m.Covers(o.Offer, now) && o.Available {
-						t.Errorf("%s is available in spite of %v", o.Offer, m)
+					if m.Covers(o.OfferingKey, now) && o.Available {
+						t.Errorf("%s is available in spite of %v", o.OfferingKey, m)
 					}
 				}
 			}
@@ -143,7 +143,7 @@ spot c 0 no: not sold in c
 	}
 	c := small(nil)
 	all := instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), []instancetypes.UnavailableOffering{mark("spot", "", "", time.Minute)}, now)
-	if got := offers(all[0]); strings.Count(got, "unavailable") != 2 || strings.Contains(got, "on-demand a 0.096 no") {
+	if got := offerings(all[0]); strings.Count(got, "unavailable") != 2 || strings.Contains(got, "on-demand a 0.096 no") {
 		t.Errorf("spot as a whole unavailable:\n%s", got)
 	}
 }
@@ -176,7 +176,7 @@ func TestClassRefuses(t *testing.T) {
 			v.class(&class)
 			for _, o := range instancetypes.ResolveTypes(c, class, nil, noTime)[0].Offerings {
 				if o.Available || o.Why != v.why {
-					t.Errorf("%s: available %v, why %q, want %q", o.Offer, o.Available, o.Why, v.why)
+					t.Errorf("%s: available %v, why %q, want %q", o.OfferingKey, o.Available, o.Why, v.why)
 				}
 			}
 		})
@@ -235,21 +235,21 @@ func TestAnOfferingAtAnotherPrice(t *testing.T) {
 		got.Offerings[i] = got.Offerings[i].AtPrice(0.5)
 	}
 	want := "spot b 0.5\non-demand a 0.5\nspot a 0.5\non-demand b 0.5\non-demand c 0.5 no: not sold in c\nspot c 0.5 no: not sold in c\n"
-	if d := cmp.Diff(want, offers(got)); d != "" {
+	if d := cmp.Diff(want, offerings(got)); d != "" {
 		t.Error(d)
 	}
 }
 
 func TestWhatWasRefusedInWords(t *testing.T) {
-	mark := func(scope string, o instancetypes.Offer) instancetypes.UnavailableOffering {
-		return instancetypes.UnavailableOffering{Offer: o, Scope: scope, Why: "Code"}
+	mark := func(scope string, o instancetypes.OfferingKey) instancetypes.UnavailableOffering {
+		return instancetypes.UnavailableOffering{OfferingKey: o, Scope: scope, Why: "Code"}
 	}
-	spot := instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}
+	spot := instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "a"}
 	for want, err := range map[string]*instancetypes.NoCapacityError{
 		"no capacity: nothing was left": {Why: "nothing was left"},
 		"no capacity, " + spot.String() + ": Code, " + spot.String() + " in pg-1: Code, subnet-1: Code": {
-			Marks: []instancetypes.UnavailableOffering{mark("", spot), mark("pg-1", spot), mark("subnet-1", instancetypes.Offer{})}},
-		"no capacity, s: Code, s: Code, s: Code, and 2 more offers": {Marks: slices.Repeat([]instancetypes.UnavailableOffering{mark("s", instancetypes.Offer{})}, 5)},
+			Marks: []instancetypes.UnavailableOffering{mark("", spot), mark("pg-1", spot), mark("subnet-1", instancetypes.OfferingKey{})}},
+		"no capacity, s: Code, s: Code, s: Code, and 2 more offerings": {Marks: slices.Repeat([]instancetypes.UnavailableOffering{mark("s", instancetypes.OfferingKey{})}, 5)},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -10,7 +10,7 @@ import (
 )
 
 // Nodes of a class with a placement group say which; only types that may be in one of its strategy are to be had; and
-// what was refused in it, of a zone or of an offer, is refused in it alone.
+// what was refused in it, of a zone or of an offering, is refused in it alone.
 func TestPlacementGroup(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	resolve := func(p *instancetypes.Placement, marks ...instancetypes.UnavailableOffering) instancetypes.Type {
@@ -40,15 +40,15 @@ func TestPlacementGroup(t *testing.T) {
 	}
 	all := sold(resolve(nil))
 	ours, other := &instancetypes.Placement{ID: "pg-1", Strategy: "cluster"}, &instancetypes.Placement{ID: "pg-2", Strategy: "cluster"}
-	zone := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: "on-demand", Zone: "a"}, Scope: "pg-1", Until: now.Add(time.Minute), Why: "full"}
-	offer := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "a"}, Scope: "pg-1", Until: now.Add(time.Minute), Why: "full"}
-	for _, m := range []instancetypes.UnavailableOffering{zone, offer} {
+	zone := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Zone: "a"}, Scope: "pg-1", Until: now.Add(time.Minute), Why: "full"}
+	offering := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "a"}, Scope: "pg-1", Until: now.Add(time.Minute), Why: "full"}
+	for _, m := range []instancetypes.UnavailableOffering{zone, offering} {
 		for name, c := range map[string]struct {
 			p    *instancetypes.Placement
 			want int
 		}{"none": {nil, all}, "ours": {ours, all - 1}, "another": {other, all}, "of a strategy that the type does not know": {&instancetypes.Placement{ID: "pg-3", Strategy: "spread"}, 0}} {
 			if got := sold(resolve(c.p, m)); got != c.want {
-				t.Errorf("group %s: %d offers are to be had, want %d", name, got, c.want)
+				t.Errorf("group %s: %d offerings are to be had, want %d", name, got, c.want)
 			}
 		}
 	}

@@ -17,12 +17,12 @@ const (
 )
 
 // PriceJumps are prices of a stored catalog that are not used yet. The zero value has none.
-type PriceJumps struct{ held map[pricedOffer]priceJump }
+type PriceJumps struct{ held map[pricedOffering]priceJump }
 
-// pricedOffer is an instance type in a zone, of spot, or on demand where the zone is empty.
-type pricedOffer struct{ instanceType, zone string }
+// pricedOffering is an instance type in a zone, of spot, or on demand where the zone is empty.
+type pricedOffering struct{ instanceType, zone string }
 
-func (o pricedOffer) String() string {
+func (o pricedOffering) String() string {
 	return o.instanceType + " " + cmp.Or(o.zone, OnDemand)
 }
 
@@ -36,8 +36,8 @@ type priceJump struct {
 // more than threefold, until a catalog that was written later says the same, six minutes after the first. It says which
 // prices are held, and remembers them for the next catalog.
 func (j *PriceJumps) Settle(c, before Catalog, now time.Time) (Catalog, []string) {
-	held := map[pricedOffer]priceJump{}
-	settle := func(o pricedOffer, usd, was float64) float64 {
+	held := map[pricedOffering]priceJump{}
+	settle := func(o pricedOffering, usd, was float64) float64 {
 		if !hasJumped(usd, was) {
 			return usd
 		}
@@ -55,10 +55,10 @@ func (j *PriceJumps) Settle(c, before Catalog, now time.Time) (Catalog, []string
 	for i := range c.Types {
 		f := &c.Types[i]
 		was, _ := before.Find(f.Name)
-		f.OnDemandUSD = settle(pricedOffer{f.Name, ""}, f.OnDemandUSD, was.OnDemandUSD)
+		f.OnDemandUSD = settle(pricedOffering{f.Name, ""}, f.OnDemandUSD, was.OnDemandUSD)
 		f.SpotUSD = maps.Clone(f.SpotUSD)
 		for zone, usd := range f.SpotUSD {
-			f.SpotUSD[zone] = settle(pricedOffer{f.Name, zone}, usd, was.SpotUSD[zone])
+			f.SpotUSD[zone] = settle(pricedOffering{f.Name, zone}, usd, was.SpotUSD[zone])
 		}
 	}
 	j.held = held

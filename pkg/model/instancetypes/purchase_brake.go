@@ -124,7 +124,8 @@ func (u UnusedNode) isNotedBy(m NotedMark) bool {
 
 // firstMark is a mark that counts for no time yet.
 func (u UnusedNode) firstMark(now time.Time) NotedMark {
-	return NotedMark{UnavailableOffering: UnavailableOffering{Offer: Offer{Type: u.Type}, Scope: ClassScope(u.Class),
+	return NotedMark{UnavailableOffering: UnavailableOffering{
+		OfferingKey: OfferingKey{Type: u.Type}, Scope: ClassScope(u.Class),
 		Resource: u.Resource, Cause: u.Cause, Until: now.UTC()}}
 }
 

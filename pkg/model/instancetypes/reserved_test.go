@@ -103,8 +103,8 @@ func TestReservedLabels(t *testing.T) {
 }
 
 func TestOfferingMeets(t *testing.T) {
-	spot := instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Zone: "a"}, ZoneID: "z1"}
-	block := instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: instancetypes.Reserved, Zone: "a"}, Reservation: &instancetypes.Reservation{ID: "cr-1", Kind: "capacity-block"}}
+	spot := instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Zone: "a"}, ZoneID: "z1"}
+	block := instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Reserved, Zone: "a"}, Reservation: &instancetypes.Reservation{ID: "cr-1", Kind: "capacity-block"}}
 	for _, c := range []struct {
 		o    instancetypes.Offering
 		r    requirements.Requirement
@@ -125,7 +125,7 @@ func TestOfferingMeets(t *testing.T) {
 		{block, requirements.Of(instancetypes.LabelInterruptible, "false"), true},
 	} {
 		if got := c.o.Meets(requirements.NewSet(c.r)); got != c.want {
-			t.Errorf("%s meets %s: %t", c.o.Offer, c.r, got)
+			t.Errorf("%s meets %s: %t", c.o.OfferingKey, c.r, got)
 		}
 	}
 }

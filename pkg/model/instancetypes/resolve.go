@@ -89,8 +89,9 @@ func newResolver(c Catalog, class Class, unavailable []UnavailableOffering, now 
 	unavailable = slices.DeleteFunc(slices.Clone(unavailable), func(m UnavailableOffering) bool {
 		return m.LeavesOut() && (m.Scope != ClassScope(class.Name) || m.Cause != class.CauseOf(m.Type))
 	})
-	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name), unavailable: newMarks(unavailable, now),
-		now: now}
+	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name),
+		unavailable: newMarks(unavailable, now),
+		now:         now}
 	for _, name := range zoneNames(c) {
 		id, ok := class.ZoneIDs[name]
 		if id == "" {
@@ -206,8 +207,8 @@ func (r *typeResolver) refusalReason(f *Facts, image string) string {
 		return r.why
 	case image == "":
 		return "no AMI of the class fits this type"
-	case r.unavailable[unavailableKey{Offer{Type: f.Name}, r.scope}] != "":
-		return r.unavailable[unavailableKey{Offer{Type: f.Name}, r.scope}]
+	case r.unavailable[unavailableKey{OfferingKey{Type: f.Name}, r.scope}] != "":
+		return r.unavailable[unavailableKey{OfferingKey{Type: f.Name}, r.scope}]
 	case r.class.NitroOnly && f.Hypervisor != "nitro":
 		return "connectionTracking needs the Nitro hypervisor"
 	case r.class.Prefixes && f.Hypervisor == "xen":

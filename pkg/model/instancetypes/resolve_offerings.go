@@ -7,22 +7,22 @@ import (
 	"time"
 )
 
-// unavailableIndex finds the mark that covers an offer.
+// unavailableIndex finds the mark that covers an offering.
 type unavailableIndex map[unavailableKey]string // why, by what the mark names
 
 // unavailableKey is what a mark names.
 type unavailableKey struct {
-	Offer
+	OfferingKey
 	scope string
 }
 
-// newMarks keeps the marks that still hold at the time now; of two on the same offers the one that holds longer. Those
-// about resources are left out.
+// newMarks keeps the marks that still hold at the time now; of two on the same offerings the one that holds longer.
+// Those about resources are left out.
 func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 	m := make(unavailableIndex, len(all))
 	until := make(map[unavailableKey]time.Time, len(all))
 	for _, k := range all {
-		is := unavailableKey{k.Offer, k.Scope}
+		is := unavailableKey{k.OfferingKey, k.Scope}
 		if !now.Before(k.Until) || !k.Until.After(until[is]) || k.Resource != "" {
 			continue
 		}
@@ -43,13 +43,13 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 	return m
 }
 
-// unavailableReason says why the class cannot have the offer in the scope, empty when no mark covers it. Marks without
-// a scope hold in every scope.
-func (m unavailableIndex) unavailableReason(o Offer, class, scope string) string {
+// unavailableReason says why the class cannot have the offering in the scope, empty when no mark covers it. Marks
+// without a scope hold in every scope.
+func (m unavailableIndex) unavailableReason(o OfferingKey, class, scope string) string {
 	if len(m) == 0 {
 		return ""
 	}
-	for _, k := range [4]Offer{
+	for _, k := range [4]OfferingKey{
 		o,
 		{CapacityType: o.CapacityType, Zone: o.Zone},
 		{CapacityType: o.CapacityType, Type: o.Type},
@@ -81,13 +81,14 @@ func (r *typeResolver) listOfferings(f *Facts, refused string) []Offering {
 	out := make([]Offering, 0, len(types)*len(r.zones)+len(reserved))
 	for i := range r.zones {
 		for _, c := range types {
-			o := Offering{Offer: Offer{CapacityType: c, Type: f.Name, Zone: r.zones[i].name}, ZoneID: r.zones[i].id}
+			key := OfferingKey{CapacityType: c, Type: f.Name, Zone: r.zones[i].name}
+			o := Offering{OfferingKey: key, ZoneID: r.zones[i].id}
 			if c == Spot {
 				o.Price = f.SpotUSD[o.Zone]
 			} else {
 				o.Price = f.OnDemandUSD
 			}
-			o.Why = cmp.Or(refused, r.refuseOffer(f, &r.zones[i], o))
+			o.Why = cmp.Or(refused, r.refuseOffering(f, &r.zones[i], o))
 			o.Available = o.Why == ""
 			out = append(out, o)
 		}
@@ -99,7 +100,7 @@ func (r *typeResolver) listOfferings(f *Facts, refused string) []Offering {
 	return out
 }
 
-func (r *typeResolver) refuseOffer(f *Facts, z *classZone, o Offering) string {
+func (r *typeResolver) refuseOffering(f *Facts, z *classZone, o Offering) string {
 	switch {
 	case !slices.Contains(f.Zones, z.name):
 		return z.notSold
@@ -108,7 +109,7 @@ func (r *typeResolver) refuseOffer(f *Facts, z *classZone, o Offering) string {
 	case z.full != "":
 		return z.full
 	}
-	if why := r.unavailable.unavailableReason(o.Offer, r.scope, r.placementGroup()); why != "" {
+	if why := r.unavailable.unavailableReason(o.OfferingKey, r.scope, r.placementGroup()); why != "" {
 		return why
 	}
 	switch {
@@ -131,7 +132,7 @@ func (r *typeResolver) placementGroup() string {
 // reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows
 // what the type costs.
 func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused string) Offering {
-	o := Offering{Offer: Offer{CapacityType: Reserved, Type: f.Name, Zone: res.Zone},
+	o := Offering{OfferingKey: OfferingKey{CapacityType: Reserved, Type: f.Name, Zone: res.Zone},
 		Price: f.OnDemandUSD / reservedDiscount, Reservation: res}
 	i := slices.IndexFunc(r.zones, func(z classZone) bool { return z.name == res.Zone })
 	switch {
@@ -148,7 +149,7 @@ func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused stri
 	case res.Remaining <= 0:
 		o.Why = "reservation " + res.ID + " has no room left"
 	default:
-		o.Why = r.unavailable.unavailableReason(o.Offer, r.scope, res.ID)
+		o.Why = r.unavailable.unavailableReason(o.OfferingKey, r.scope, res.ID)
 	}
 	if i >= 0 {
 		o.ZoneID = r.zones[i].id

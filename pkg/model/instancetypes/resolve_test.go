@@ -244,7 +244,7 @@ func TestKubeletSettingsThatCannotBeRead(t *testing.T) {
 	} {
 		for _, o := range one(t, with(t, change), "m5.large").Offerings {
 			if o.Available || o.Why != want {
-				t.Errorf("%s: available %t, %q; want %q", o.Offer, o.Available, o.Why, want)
+				t.Errorf("%s: available %t, %q; want %q", o.OfferingKey, o.Available, o.Why, want)
 			}
 		}
 	}
@@ -366,7 +366,7 @@ func TestSameResultTwice(t *testing.T) {
 func BenchmarkResolve(b *testing.B) {
 	c := region(b)
 	class := instancetypes.DefaultClass(c)
-	mark := []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Zone: "us-west-2a"}, Until: time.Unix(1, 0)}}
+	mark := []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Zone: "us-west-2a"}, Until: time.Unix(1, 0)}}
 	b.ReportAllocs()
 	for b.Loop() {
 		if len(instancetypes.ResolveTypes(c, class, mark, noTime)) == 0 {

@@ -39,7 +39,7 @@ func TestAZoneWithoutAddresses(t *testing.T) {
 				want = c.want
 			}
 			if o.Zone == "a" && (o.Why != want || o.Available != (want == "")) {
-				t.Errorf("%s: %s is not to be had because %q, want %q", name, o.Offer, o.Why, want)
+				t.Errorf("%s: %s is not to be had because %q, want %q", name, o.OfferingKey, o.Why, want)
 			}
 		}
 	}

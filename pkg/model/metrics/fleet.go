@@ -45,6 +45,6 @@ func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time
 
 // claimPrice is what EC2 charges for the claim's instance, in USD per hour.
 func claimPrice(c instancetypes.Catalog, claim cluster.Claim) float64 {
-	usd, _ := c.Charge(instancetypes.OfferOf(claim.Labels))
+	usd, _ := c.Charge(instancetypes.OfferingKeyOf(claim.Labels))
 	return usd
 }

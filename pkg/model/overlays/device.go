@@ -9,7 +9,7 @@ import (
 )
 
 // withDevices gives each type as many of a resource that a DeviceClass serves as it has of the one that counts its
-// devices, unless the type offers that resource anyway.
+// devices, unless the type offerings that resource anyway.
 func withDevices(d cluster.Devices, types func(class string) []instancetypes.Type) func(
 	class string) []instancetypes.Type {
 	counted := slices.ContainsFunc(d.Classes, func(c cluster.DeviceClass) bool { return c.CountedBy != "" })

@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// A type has as many devices of a DeviceClass as it has GPUs, if these count them; what it offers itself stays.
+// A type has as many devices of a DeviceClass as it has GPUs, if these count them; what it offerings itself stays.
 func TestTypesHaveDevices(t *testing.T) {
 	const gpu, claimed, other = "nvidia.com/gpu", "deviceclass.resource.kubernetes.io/gpu.nvidia.com", "deviceclass.resource.kubernetes.io/h100"
 	has := func(l resources.List) instancetypes.Type { return instancetypes.Type{Capacity: l, Allocatable: l} }

@@ -94,7 +94,7 @@ func TestUnknownPrice(t *testing.T) {
 	half := 0.5
 	change := cluster.Overlay{Name: "x", Change: &cluster.PriceChange{USD: 1}}
 	price := cluster.Overlay{Name: "x", Price: &half}
-	sold := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Until: cluster.Snapshot{}.Now.AddDate(1, 0, 0), Why: "ICE"}
+	sold := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot}, Until: cluster.Snapshot{}.Now.AddDate(1, 0, 0), Why: "ICE"}
 	for _, c := range []struct {
 		name    string
 		types   []instancetypes.Type
@@ -110,7 +110,7 @@ func TestUnknownPrice(t *testing.T) {
 		var got []string
 		for _, o := range overlays.ApplyOverlays(c.types, cluster.Pool{Name: "p"}, []cluster.Overlay{c.overlay})[0].Offerings {
 			if o.Available != (o.Why == "") {
-				t.Errorf("%s: %s is available: %t, but %q", c.name, o.Offer, o.Available, o.Why)
+				t.Errorf("%s: %s is available: %t, but %q", c.name, o.OfferingKey, o.Available, o.Why)
 			}
 			got = append(got, strings.TrimSpace(fmt.Sprintf("%s %s %g %s", o.CapacityType, o.Zone, o.Price, o.Why)))
 		}
@@ -207,8 +207,8 @@ func BenchmarkMarket(b *testing.B) {
 	}
 }
 
-// Overlays are applied up to 1,000 requirements in all, the heaviest first; the others say why they are not, and tell no
-// pools apart.
+// Overlays are applied up to 1,000 requirements in all, the heaviest first; the others say why they are not, and tell
+// no pools apart.
 func TestOverlaysShareTheWork(t *testing.T) {
 	s, half := scenario.New().Snapshot, 0.5
 	for i := range 30 {

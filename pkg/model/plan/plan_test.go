@@ -39,11 +39,11 @@ func TestActionsAsText(t *testing.T) {
 }
 
 func TestPlanAsText(t *testing.T) {
-	offer := instancetypes.Offering{Offer: instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Price: 0.04}
+	offering := instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Price: 0.04}
 	p := plan.Plan{
 		Launches: []plan.Launch{
-			{Pool: "p", Choice: offer, Types: []string{"m5.large", "m5.xlarge"}, Pods: []string{"ns/a", "ns/b"}},
-			{Pool: "p", Choice: offer, Types: []string{"m5.large"}, Pods: []string{"ns/c", "ns/d", "ns/e", "ns/f", "ns/g", "ns/h"}},
+			{Pool: "p", Choice: offering, Types: []string{"m5.large", "m5.xlarge"}, Pods: []string{"ns/a", "ns/b"}},
+			{Pool: "p", Choice: offering, Types: []string{"m5.large"}, Pods: []string{"ns/c", "ns/d", "ns/e", "ns/f", "ns/g", "ns/h"}},
 		},
 		Existing: []plan.Placement{{Pod: "ns/y", Node: "n2"}, {Pod: "ns/x", Node: "n1"}, {Pod: "ns/z", Node: "n2"}},
 		Unplaced: []plan.Unplaced{{Pod: "ns/u", Why: []string{"too big", "too far"}}},

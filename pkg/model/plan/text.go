@@ -79,7 +79,7 @@ func (l Launch) String() string {
 	case len(l.Pods) == 0:
 		whom = "the number of nodes of the pool"
 	}
-	out := fmt.Sprintf("launch %s from pool %s at %s (%d types possible) for %s", l.Choice.Offer, l.Pool,
+	out := fmt.Sprintf("launch %s from pool %s at %s (%d types possible) for %s", l.Choice.OfferingKey, l.Pool,
 		l.PriceText(), len(l.Types), whom)
 	if l.Waits != "" {
 		out += ", which waits: " + l.Waits

@@ -57,16 +57,18 @@ func (l *lister) listStarting(p *cluster.Pod, planned time.Time) {
 
 // listOfferings lists what EC2 sells, at what price, and whether it is to be had.
 func (l *lister) listOfferings() {
-	refused := lists.Set(l.s.Unavailable, func(u instancetypes.UnavailableOffering) instancetypes.Offer { return u.Offer })
+	refused := lists.Set(l.s.Unavailable, func(u instancetypes.UnavailableOffering) instancetypes.OfferingKey {
+		return u.OfferingKey
+	})
 	for _, f := range l.s.Catalog.Types {
 		l.addSeries(typeCPU, float64(f.VCPU), "instance_type", f.Name)
 		l.addSeries(typeMemory, float64(f.MemoryMiB<<20), "instance_type", f.Name)
 		for _, zone := range f.Zones {
 			for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Spot} {
-				offer := instancetypes.Offer{CapacityType: capacity, Type: f.Name, Zone: zone}
-				usd, known := l.s.Catalog.Charge(offer)
+				offering := instancetypes.OfferingKey{CapacityType: capacity, Type: f.Name, Zone: zone}
+				usd, known := l.s.Catalog.Charge(offering)
 				available := 1.0
-				if !known || refused[offer] || capacity == instancetypes.Spot && !slices.Contains(f.UsageClasses,
+				if !known || refused[offering] || capacity == instancetypes.Spot && !slices.Contains(f.UsageClasses,
 					capacity) {
 					available = 0
 				}

@@ -80,7 +80,7 @@ func (l *lister) listCosts() {
 		if c.ProviderID == "" {
 			continue
 		}
-		usd, _ := l.s.Catalog.Charge(instancetypes.OfferOf(c.Labels))
+		usd, _ := l.s.Catalog.Charge(instancetypes.OfferingKeyOf(c.Labels))
 		total += usd
 		nodes[group{c.Pool, c.Labels[instancetypes.LabelCapacityType]}]++
 		cost[c.Pool] += overlaidPrice(l.s, c, usd)

@@ -317,9 +317,9 @@ nodeclaims_disrupted_total{capacity_type="spot",nodepool="general",reason="spot_
 func TestRefusalsAndStatusChecks(t *testing.T) {
 	s := sample()
 	h := History{}.Observe(s, Activity{})
-	offer := instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}
-	s.Unavailable = []instancetypes.UnavailableOffering{{Offer: offer, Until: noon().Add(3 * time.Minute), Why: "InsufficientInstanceCapacity"},
-		{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "a"}, Until: noon().Add(3 * time.Minute), Why: "SpotInterrupted"}}
+	offering := instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "a"}
+	s.Unavailable = []instancetypes.UnavailableOffering{{OfferingKey: offering, Until: noon().Add(3 * time.Minute), Why: "InsufficientInstanceCapacity"},
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "a"}, Until: noon().Add(3 * time.Minute), Why: "SpotInterrupted"}}
 	s.Impaired = []cluster.Impairment{{Instance: "i-1", System: true, Since: noon()}}
 	h = h.Observe(s, Activity{}).Observe(s, Activity{})
 	s.Unavailable[0].Until = noon().Add(9 * time.Minute)

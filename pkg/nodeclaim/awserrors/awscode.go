@@ -123,8 +123,9 @@ func IsAboutType(code string) bool {
 	return IsDenied(code) || NoCapacity(code) || code == "InvalidParameterCombination"
 }
 
-// IsAboutOffer reports whether the code may refuse one offer of a launch and not the others, when the answer names it.
-func IsAboutOffer(code string) bool {
+// IsAboutOffering reports whether the code may refuse one offering of a launch and not the others, when the answer
+// names it.
+func IsAboutOffering(code string) bool {
 	switch code {
 	case "OptInRequired", "PendingVerification", "InstanceLimitExceeded", "InsufficientHostCapacity":
 		return true
@@ -153,7 +154,7 @@ func IsQuota(code string) bool {
 	return false
 }
 
-// NoCapacity reports whether the code means that an offer is refused for lack of capacity or quota (ICE codes).
+// NoCapacity reports whether the code means that an offering is refused for lack of capacity or quota (ICE codes).
 func NoCapacity(code string) bool {
 	switch code {
 	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",

@@ -71,7 +71,7 @@ type Outcome struct {
 	Deadline time.Time
 	// until when its pods stay for their replacement to be asked for; zero for not
 	First       time.Time
-	Unavailable []instancetypes.UnavailableOffering // offers not to be bought for a while, without Until
+	Unavailable []instancetypes.UnavailableOffering // offerings not to be bought for a while, without Until
 	Leave       ReplaceRequest                      // the node is to be left, replacement first; zero for not
 	Pods        PodRemoval
 	Release     bool // the instance is gone: let go of node and claim
@@ -87,8 +87,8 @@ type NoticeEvent struct {
 	Reason, Message string
 }
 
-// Interrupted decides about a warning that EC2 takes an instance back: the offer is unavailable, the claim is marked for
-// deletion, and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
+// Interrupted decides about a warning that EC2 takes an instance back: the offering is unavailable, the claim is marked
+// for deletion, and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
 func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
@@ -98,15 +98,15 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 		replacementDeadline(o.Claim, podDeadline(n, now), now)
 	o.DeleteClaim, o.Drain, o.Provide = o.Claim.Deleting.IsZero(), true, true
 	o.Why = "its pods get until " + reasonText(podDeadline(n, now))
-	offer := instancetypes.OfferOf(o.Claim.Labels)
+	offering := instancetypes.OfferingKeyOf(o.Claim.Labels)
 	told := NoticeEvent{true, "SpotInterrupted", "EC2 takes the spot instance " + n.Instance + " back in two minutes"}
 	bought := instancetypes.Spot
 	if n.Kind == Reservation {
 		told.Reason, bought = "CapacityReservationInstanceInterrupted", instancetypes.Reserved
 		told.Message = "the capacity reservation of instance " + n.Instance + " is taken back in two minutes"
 	}
-	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == bought {
-		o.Unavailable = []instancetypes.UnavailableOffering{{Offer: offer,
+	if offering.Type != "" && offering.Zone != "" && offering.CapacityType == bought {
+		o.Unavailable = []instancetypes.UnavailableOffering{{OfferingKey: offering,
 			Scope: o.Claim.Labels[instancetypes.LabelReservationID], Why: told.Reason}}
 	}
 	return o.addEvent(told)

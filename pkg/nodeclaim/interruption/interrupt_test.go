@@ -19,10 +19,10 @@ import (
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // TestScenarios plays the files in testdata; it is noon. Each line of "claims" is "NAME id=i-1 [deleting[=-1m]]
-// [type=..] [zone=..] [capacity=..] [grace=1h] [deadline=1m] [age=1h] [registered] [initialized] [drained] [terminating]
-// [leave=CAUSE,-5m,10m]". Then "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]", "state ID
-// STATE", "rebalance ID [choice=replace]" and "scheduled ID [at=48h] [in-force]" print what is made of a notice; all
-// dates are from noon.
+// [type=..] [zone=..] [capacity=..] [grace=1h] [deadline=1m] [age=1h] [registered] [initialized] [drained]
+// [terminating] [leave=CAUSE,-5m,10m]". Then "spot|reservation ID [sent=-10s] [untimed] [at=2m] [action=hibernate]",
+// "state ID STATE", "rebalance ID [choice=replace]" and "scheduled ID [at=48h] [in-force]" print what is made of a
+// notice; all dates are from noon.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(nil, "claims", "spot [ID] sent= untimed at= action=", "reservation [ID] sent= untimed at= action=",
 		"state ID STATE sent= untimed", "rebalance [ID] sent= untimed choice=", "scheduled [ID] sent= untimed at= in-force")
@@ -187,7 +187,7 @@ func show(o interruption.Outcome) string {
 	say(o.Later, "  decide again later")
 	say(o.Found, "claim %s: %s", o.Claim.Name, o.Why)
 	for _, m := range o.Unavailable {
-		say(true, "  unavailable: %s (%s)", m.Offer, m.Why)
+		say(true, "  unavailable: %s (%s)", m.OfferingKey, m.Why)
 	}
 	say(!o.Deadline.IsZero(), "  deadline %s", o.Deadline.Format(time.RFC3339))
 	say(!o.First.IsZero(), "  replacement first, until %s", o.First.Format(time.RFC3339))

@@ -103,8 +103,8 @@ func (l ReplaceRequest) isDue(now time.Time) bool {
 }
 
 // DecideRebalance decides about a rebalance recommendation. A node is replaced only once on a recommendation, and only
-// when it is in service and not young; otherwise it is told of, as with the choice to tell. The offer that is left is
-// not bought for a while.
+// when it is in service and not young; otherwise it is told of, as with the choice to tell. The offering that is left
+// is not bought for a while.
 func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now time.Time) Outcome {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
@@ -120,9 +120,9 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 		o.Provide = o.Why == stillLeaving // whoever began may have died before saying so
 		return o
 	}
-	offer := instancetypes.OfferOf(o.Claim.Labels)
-	if offer.Type != "" && offer.Zone != "" && offer.CapacityType == instancetypes.Spot {
-		o.Unavailable = []instancetypes.UnavailableOffering{{Offer: offer, Why: "RebalanceRecommendation"}}
+	offering := instancetypes.OfferingKeyOf(o.Claim.Labels)
+	if offering.Type != "" && offering.Zone != "" && offering.CapacityType == instancetypes.Spot {
+		o.Unavailable = []instancetypes.UnavailableOffering{{OfferingKey: offering, Why: "RebalanceRecommendation"}}
 	}
 	o.Leave = toSecond(ReplaceRequest{Cause: Rebalance, Since: now, Until: now.Add(replaceWithin)})
 	o.Provide, o.Why = true, "it is replaced until "+reasonText(o.Leave.Until)

@@ -22,7 +22,7 @@ func subnetOfZone(in Input) map[string]string {
 	return out
 }
 
-// withSpareAddresses drops the offers of zones whose addresses the nodes on their way may need for their pods, where
+// withSpareAddresses drops the offerings of zones whose addresses the nodes on their way may need for their pods, where
 // the same capacity type is to be had in a zone with addresses to spare. What is reserved is paid for and stays.
 func withSpareAddresses(in Input, cs []candidate) []candidate {
 	subnets := subnetOfZone(in)
@@ -32,15 +32,15 @@ func withSpareAddresses(in Input, cs []candidate) []candidate {
 	}
 	roomy := map[string]bool{} // by capacity type
 	for _, c := range cs {
-		for _, o := range c.offers {
+		for _, o := range c.offerings {
 			roomy[o.CapacityType] = roomy[o.CapacityType] || !cramped(o)
 		}
 	}
 	var out []candidate
 	for _, c := range cs {
-		kept := lists.Where(c.offers,
+		kept := lists.Where(c.offerings,
 			func(o instancetypes.Offering) bool { return !roomy[o.CapacityType] || !cramped(o) })
-		if c.offers = kept; len(kept) > 0 {
+		if c.offerings = kept; len(kept) > 0 {
 			out = append(out, c)
 		}
 	}

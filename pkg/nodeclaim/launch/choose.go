@@ -24,7 +24,7 @@ const (
 
 // ChooseOrder returns the CreateFleet order for one claim, or for the batch that it launches with.
 //
-// The error is a *instancetypes.NoCapacityError when no offer is left, a *NotReadyError when the class must change
+// The error is a *instancetypes.NoCapacityError when no offering is left, a *NotReadyError when the class must change
 // first, and a *ReadinessUnknownError when it is too early to tell.
 func ChooseOrder(in Input) (Order, error) {
 	if err := classReady(in); err != nil {
@@ -101,11 +101,11 @@ func profileName(c *awsv1.EC2NodeClass) string {
 }
 
 // capacityType is the first of reserved and spot that any candidate is to be had as, else on-demand. This is how a
-// launch falls back once the refused offers are marked as unavailable.
+// launch falls back once the refused offerings are marked as unavailable.
 func capacityType(cs []candidate) string {
 	for _, want := range []string{instancetypes.Reserved, instancetypes.Spot} {
 		for _, c := range cs {
-			if slices.ContainsFunc(c.offers, func(o instancetypes.Offering) bool { return o.CapacityType == want }) {
+			if slices.ContainsFunc(c.offerings, func(o instancetypes.Offering) bool { return o.CapacityType == want }) {
 				return want
 			}
 		}
@@ -125,15 +125,15 @@ func allocationStrategy(capacityType string, pricesOverlaid bool) string {
 	return lowestPrice
 }
 
-// templatesFor makes one template for each different content and gives it the offers that use it. Where that are more
-// than a request takes, the others' offers are not asked for.
+// templatesFor makes one template for each different content and gives it the offerings that use it. Where that are
+// more than a request takes, the others' offerings are not asked for.
 func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 	subnets := subnetOfZone(in)
 	byGroup := map[templateGroup]int{}
 	byName := map[string]int{}
 	var out []Template
 	for _, c := range cs {
-		for _, f := range c.offers {
+		for _, f := range c.offerings {
 			if f.CapacityType != o.CapacityType {
 				continue
 			}
@@ -152,7 +152,7 @@ func templatesFor(in Input, o Order, cs []candidate) ([]Template, error) {
 				byGroup[g] = i
 			}
 			out[i].Overrides = append(out[i].Overrides,
-				Override{Offer: f.Offer, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price,
+				Override{OfferingKey: f.OfferingKey, SubnetID: subnets[f.Zone], ImageID: c.t.ImageID, Price: f.Price,
 					Pods: c.t.MaxPods})
 		}
 	}

@@ -60,7 +60,7 @@ func TestChoose(t *testing.T) {
 				w.unavailable = nil
 				for _, l := range lines(d.Input) {
 					f := strings.Fields(l)
-					m := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"}
+					m := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"}
 					if len(f) > 3 {
 						m.Scope = f[3]
 					}
@@ -71,7 +71,7 @@ func TestChoose(t *testing.T) {
 				if err != nil {
 					return kind(err) + ": " + err.Error()
 				}
-				return offers(o)
+				return offerings(o)
 			case "show":
 				return w.show(t, d.CmdArgs[0].Key)
 			default:
@@ -93,7 +93,7 @@ func TestAtMost60Types(t *testing.T) {
 		t.Fatal(err)
 	}
 	types := map[string]bool{}
-	for _, f := range o.Offers() {
+	for _, f := range o.Offerings() {
 		types[f.Type] = true
 	}
 	if len(types) != 60 || types["m10.large"] || !types["m11.large"] || !types["m70.large"] {
@@ -123,7 +123,7 @@ func TestAtMost50Templates(t *testing.T) {
 			t.Fatal(err)
 		}
 		asked := map[string]bool{}
-		for _, f := range o.Offers() {
+		for _, f := range o.Offerings() {
 			asked[f.Type] = true
 		}
 		if len(o.Templates) != 50 || len(asked) != 50 || !asked["m49.large"] || asked["m51.large"] ||
@@ -147,7 +147,7 @@ func TestAtMost50Reservations(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := len(o.Templates); n != 50 || o.CapacityType != "reserved" || o.Reservation("m1.large", "a") != "cr-1" || o.Reservation("m51.large", "a") != "" {
-		t.Errorf("%d templates of %s: %v", n, o.CapacityType, o.Offers())
+		t.Errorf("%d templates of %s: %v", n, o.CapacityType, o.Offerings())
 	}
 }
 
@@ -221,7 +221,7 @@ func TestSubnetGoneMeanwhile(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got := offers(o); got != "on-demand by lowest-price\ntemplate 1: ami-1\n  m5.large a subnet-a1 0.096\n" {
+	if got := offerings(o); got != "on-demand by lowest-price\ntemplate 1: ami-1\n  m5.large a subnet-a1 0.096\n" {
 		t.Errorf("got %s", got)
 	}
 }
@@ -244,7 +244,7 @@ func TestWhomAnOrderIsFor(t *testing.T) {
 	if err != nil || tags(o) != "joiner.sh/nodeclaim-uid=uid-7 karpenter.sh/nodeclaim=general-x7 karpenter.sh/nodepool=general " || o.Count() != 1 {
 		t.Errorf("error %v, tags %s for %d", err, tags(o), o.Count())
 	}
-	if got, want := o.String(), "order on-demand for claim general-x7 from 2 offers in 1 templates"; got != want {
+	if got, want := o.String(), "order on-demand for claim general-x7 from 2 offerings in 1 templates"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 	if o.Reservation("m5.large", "a") != "" || o.Reservation("m5.large", "elsewhere") != "" {
@@ -254,7 +254,7 @@ func TestWhomAnOrderIsFor(t *testing.T) {
 	if o, err = w.choose(t); err != nil || tags(o) != "joiner.sh/launch-batch=b1 karpenter.sh/nodepool=general " || o.Count() != 7 || o.ClaimName+o.ClaimUID != "" {
 		t.Errorf("error %v, tags %s for %d, claim %q", err, tags(o), o.Count(), o.ClaimName)
 	}
-	if got, want := o.String(), "order 7 on-demand for batch b1 from 2 offers in 1 templates"; got != want {
+	if got, want := o.String(), "order 7 on-demand for batch b1 from 2 offerings in 1 templates"; got != want {
 		t.Errorf("%s, want %s", got, want)
 	}
 }
@@ -293,8 +293,8 @@ func TestWhatATemplateTakesFromItsClass(t *testing.T) {
 	}
 }
 
-// Types of which an expression of the kubelet comes to something else have another template, whose user data says what it
-// comes to.
+// Types of which an expression of the kubelet comes to something else have another template, whose user data says what
+// it comes to.
 func TestTemplatesByWhatExpressionsComeTo(t *testing.T) {
 	for _, family := range []string{"AL2023", "AL2", "Bottlerocket"} {
 		w := newWorld(t)

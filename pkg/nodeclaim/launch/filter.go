@@ -16,8 +16,8 @@ const maxTypes = 60
 
 // candidate is a type that may be launched and what of it may be bought.
 type candidate struct {
-	t      *instancetypes.Type
-	offers []instancetypes.Offering // by price; never empty
+	t         *instancetypes.Type
+	offerings []instancetypes.Offering // by price; never empty
 }
 
 // filterTypes applies the launch-time filters in their order, each to what the one before left. The result is
@@ -33,7 +33,7 @@ func filterTypes(in Input) ([]candidate, error) {
 	}
 	cs = withSpareAddresses(in, cs)
 	slices.SortStableFunc(cs, func(a, b candidate) int {
-		return cmp.Or(cmp.Compare(a.offers[0].Price, b.offers[0].Price), cmp.Compare(a.t.Name, b.t.Name))
+		return cmp.Or(cmp.Compare(a.offerings[0].Price, b.offerings[0].Price), cmp.Compare(a.t.Name, b.t.Name))
 	})
 	cs = cs[:min(len(cs), maxTypes)]
 	if why := fewerThanMinValues(in.Claim.Requirements, cs); why != "" && !in.RelaxMinValues {
@@ -42,8 +42,8 @@ func filterTypes(in Input) ([]candidate, error) {
 	return cs, nil
 }
 
-// filterAvailable keeps the types that the claim allows and that hold its requests, with the offers that it allows and
-// that can be bought. Otherwise it says why there are none.
+// filterAvailable keeps the types that the claim allows and that hold its requests, with the offerings that it allows
+// and that can be bought. Otherwise it says why there are none.
 func filterAvailable(in Input) (cs []candidate, why string) {
 	subnets := subnetOfZone(in)
 	var refused []string
@@ -59,15 +59,15 @@ func filterAvailable(in Input) (cs []candidate, why string) {
 			switch {
 			case !o.Meets(in.Claim.Requirements):
 			case !o.Available:
-				refused = append(refused, fmt.Sprintf("%s: %s", o.Offer, o.Why))
+				refused = append(refused, fmt.Sprintf("%s: %s", o.OfferingKey, o.Why))
 			case subnets[o.Zone] == "":
 				refused = append(refused, fmt.Sprintf("%s: the class has no subnet there that takes another node",
-					o.Offer))
+					o.OfferingKey))
 			default:
-				c.offers = append(c.offers, o)
+				c.offerings = append(c.offerings, o)
 			}
 		}
-		if len(c.offers) > 0 {
+		if len(c.offerings) > 0 {
 			cs = append(cs, c)
 		}
 	}
@@ -78,18 +78,18 @@ func filterAvailable(in Input) (cs []candidate, why string) {
 		}
 		return nil, why
 	}
-	return cs, noOfferError(refused)
+	return cs, noOfferingError(refused)
 }
 
-// noOfferError says why no offer is left.
-func noOfferError(refused []string) string {
+// noOfferingError says why no offering is left.
+func noOfferingError(refused []string) string {
 	const most = 3
 	if len(refused) == 0 {
 		return "no zone and capacity type that the claim allows is sold"
 	}
 	text := strings.Join(refused[:min(len(refused), most)], "; ")
 	if len(refused) > most {
-		text += fmt.Sprintf("; and %d more offers", len(refused)-most)
+		text += fmt.Sprintf("; and %d more offerings", len(refused)-most)
 	}
 	return text
 }
@@ -118,12 +118,12 @@ func isExotic(t *instancetypes.Type) bool {
 	return false
 }
 
-// withoutDearSpot drops spot offers that cost more than the cheapest on-demand offer. Where the claim does not admit
-// on-demand there is none, and every spot offer stays.
+// withoutDearSpot drops spot offerings that cost more than the cheapest on-demand offering. Where the claim does not
+// admit on-demand there is none, and every spot offering stays.
 func withoutDearSpot(cs []candidate) []candidate {
 	cheapest := math.Inf(1)
 	for _, c := range cs {
-		for _, o := range c.offers {
+		for _, o := range c.offerings {
 			if o.CapacityType == instancetypes.OnDemand {
 				cheapest = min(cheapest, o.Price)
 			}
@@ -131,10 +131,10 @@ func withoutDearSpot(cs []candidate) []candidate {
 	}
 	var out []candidate
 	for _, c := range cs {
-		c.offers = slices.DeleteFunc(slices.Clone(c.offers), func(o instancetypes.Offering) bool {
+		c.offerings = slices.DeleteFunc(slices.Clone(c.offerings), func(o instancetypes.Offering) bool {
 			return o.CapacityType == instancetypes.Spot && o.Price > cheapest
 		})
-		if len(c.offers) > 0 {
+		if len(c.offerings) > 0 {
 			out = append(out, c)
 		}
 	}

@@ -48,9 +48,9 @@ type Template struct {
 	Overrides         []Override           `json:"-"` // sorted by price, type, zone
 }
 
-// Override is one offer that the request may be served from.
+// Override is one offering that the request may be served from.
 type Override struct {
-	instancetypes.Offer
+	instancetypes.OfferingKey
 	SubnetID string
 	ImageID  string
 	Price    float64 // USD per hour; also the priority
@@ -113,12 +113,12 @@ type Tag struct {
 	Value string
 }
 
-// Offers lists all offers that the order asks for, in the order of the templates.
-func (o Order) Offers() []instancetypes.Offer {
-	var out []instancetypes.Offer
+// Offerings lists all offerings that the order asks for, in the order of the templates.
+func (o Order) Offerings() []instancetypes.OfferingKey {
+	var out []instancetypes.OfferingKey
 	for _, t := range o.Templates {
 		for _, v := range t.Overrides {
-			out = append(out, v.Offer)
+			out = append(out, v.OfferingKey)
 		}
 	}
 	return out
@@ -140,14 +140,14 @@ func (o Order) Reservation(typ, zone string) string {
 // Count is how many instances are asked for.
 func (o Order) Count() int { return max(1, o.Batch.Size) }
 
-// String says what is asked for, for whom and how many offers would do.
+// String says what is asked for, for whom and how many offerings would do.
 func (o Order) String() string {
 	if o.Batch.ID != "" {
-		return fmt.Sprintf("order %d %s for batch %s from %d offers in %d templates",
-			o.Count(), o.CapacityType, o.Batch.ID, len(o.Offers()), len(o.Templates))
+		return fmt.Sprintf("order %d %s for batch %s from %d offerings in %d templates",
+			o.Count(), o.CapacityType, o.Batch.ID, len(o.Offerings()), len(o.Templates))
 	}
-	return fmt.Sprintf("order %s for claim %s from %d offers in %d templates",
-		o.CapacityType, o.ClaimName, len(o.Offers()), len(o.Templates))
+	return fmt.Sprintf("order %s for claim %s from %d offerings in %d templates",
+		o.CapacityType, o.ClaimName, len(o.Offerings()), len(o.Templates))
 }
 
 // ClientToken is the ClientToken of the attempt-th CreateFleet request for a claim. EC2 answers a repeated token with

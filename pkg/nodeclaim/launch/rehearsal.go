@@ -17,10 +17,11 @@ const dryRunTypes = 4
 
 // DryRunOrders are orders like those that launches with the class will place, each of one instance type, on-demand: EC2
 // is asked whether it would take one of them. Whether the class is ready does not count; the types are to be without
-// marks of what is unavailable. The claims are one for each pool of the class; the input's own does not count. Their types
-// come in turn, of different families if there are: the cheapest plain one that the claim allows, else the cheapest.
-// The first order is for every subnet where its type is sold, the others for one, so that a refusal costs few calls.
-// There is no order when the class has no type at all. The error is a *bootstrap.Error when no user data can be made.
+// marks of what is unavailable. The claims are one for each pool of the class; the input's own does not count. Their
+// types come in turn, of different families if there are: the cheapest plain one that the claim allows, else the
+// cheapest. The first order is for every subnet where its type is sold, the others for one, so that a refusal costs few
+// calls. There is no order when the class has no type at all. The error is a *bootstrap.Error when no user data can be
+// made.
 func DryRunOrders(in Input, claims []cluster.Claim) (orders []Order, err error) {
 	asked := map[string]bool{}
 	for turn, misses := 0, 0; len(orders) < dryRunTypes && misses < len(claims); turn++ {
@@ -63,7 +64,7 @@ func dryRunOrder(in Input, t *instancetypes.Type) (Order, error) {
 		for _, s := range in.Class.Status.Subnets {
 			if f.CapacityType == instancetypes.OnDemand && f.Available && f.Zone == s.Zone {
 				template.Overrides = append(template.Overrides,
-					Override{Offer: f.Offer, SubnetID: s.ID, ImageID: t.ImageID, Price: f.Price})
+					Override{OfferingKey: f.OfferingKey, SubnetID: s.ID, ImageID: t.ImageID, Price: f.Price})
 			}
 		}
 	}

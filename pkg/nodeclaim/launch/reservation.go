@@ -17,13 +17,13 @@ const (
 	MarketInterruptible = "interruptible-capacity-reservation"
 )
 
-// intoReservations leaves of candidates with reserved offers those that one request can be served from, and nothing
-// else; without such offers it changes nothing. Reservations of one kind are asked for at once: those with the cheapest
-// offer (filters 2 to 4).
+// intoReservations leaves of candidates with reserved offerings those that one request can be served from, and nothing
+// else; without such offerings it changes nothing. Reservations of one kind are asked for at once: those with the
+// cheapest offering (filters 2 to 4).
 func intoReservations(cs []candidate) []candidate {
 	best, found := instancetypes.Offering{}, false
 	for _, c := range cs {
-		for _, o := range c.offers {
+		for _, o := range c.offerings {
 			if o.Reservation != nil && (!found || compareReserved(o, best) < 0) {
 				best, found = o, true
 			}
@@ -34,12 +34,12 @@ func intoReservations(cs []candidate) []candidate {
 	}
 	if best.Reservation.Kind == instancetypes.CapacityBlock { // of a block exactly one is asked for
 		i := slices.IndexFunc(cs, func(c candidate) bool { return c.t.Name == best.Type })
-		return []candidate{{t: cs[i].t, offers: []instancetypes.Offering{best}}}
+		return []candidate{{t: cs[i].t, offerings: []instancetypes.Offering{best}}}
 	}
 	var out []candidate
 	for _, c := range cs {
-		c.offers = filterRoomiest(c.offers, *best.Reservation)
-		if len(c.offers) > 0 {
+		c.offerings = filterRoomiest(c.offerings, *best.Reservation)
+		if len(c.offerings) > 0 {
 			out = append(out, c)
 		}
 	}
@@ -65,10 +65,11 @@ func reservationRisk(r instancetypes.Reservation) int {
 	return 0
 }
 
-// filterRoomiest keeps of the offers of one type, in reservations like the one given, that with most room in each zone.
-func filterRoomiest(offers []instancetypes.Offering, like instancetypes.Reservation) []instancetypes.Offering {
+// filterRoomiest keeps of the offerings of one type, in reservations like the one given, that with most room in each
+// zone.
+func filterRoomiest(offerings []instancetypes.Offering, like instancetypes.Reservation) []instancetypes.Offering {
 	var out []instancetypes.Offering
-	for _, o := range offers {
+	for _, o := range offerings {
 		r := o.Reservation
 		if r == nil || r.Kind != like.Kind || r.Interruptible != like.Interruptible {
 			continue
@@ -87,7 +88,7 @@ func filterRoomiest(offers []instancetypes.Offering, like instancetypes.Reservat
 
 // marketOf is the market of the candidates' reservations, which are all of one kind.
 func marketOf(cs []candidate) string {
-	if r := cs[0].offers[0].Reservation; r != nil {
+	if r := cs[0].offerings[0].Reservation; r != nil {
 		return reservationSelection(*r, false).Market
 	}
 	return ""

@@ -70,8 +70,8 @@ func TestResult(t *testing.T) {
 
 	// EFA interfaces of another type's template do not count.
 	o := launch.Order{Templates: []launch.Template{
-		{NetworkInterfaces: []launch.NetworkInterface{{Type: "efa"}}, Overrides: []launch.Override{{Offer: instancetypes.Offer{Type: "p5.48xlarge"}}}},
-		{Overrides: []launch.Override{{Offer: instancetypes.Offer{Type: "c5n.18xlarge"}}}},
+		{NetworkInterfaces: []launch.NetworkInterface{{Type: "efa"}}, Overrides: []launch.Override{{OfferingKey: instancetypes.OfferingKey{Type: "p5.48xlarge"}}}},
+		{Overrides: []launch.Override{{OfferingKey: instancetypes.OfferingKey{Type: "c5n.18xlarge"}}}},
 	}}
 	other := launch.LaunchResult(w.in.Claim, o, w.types[0], cluster.Instance{ID: "i-2", Type: "c5n.18xlarge", Zone: "a", CapacityType: "spot"})
 	if n := other.Capacity.Get(instancetypes.ResourceEFA); n != 0 {

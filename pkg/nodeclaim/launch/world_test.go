@@ -251,8 +251,8 @@ func kind(err error) string {
 	return "other"
 }
 
-// offers prints what the order asks for, template by template in the order of their cheapest offer.
-func offers(o launch.Order) string {
+// offerings prints what the order asks for, template by template in the order of their cheapest offering.
+func offerings(o launch.Order) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s by %s%s\n", o.CapacityType, o.Strategy, optional(" from the market ", o.Market))
 	ts := slices.Clone(o.Templates)

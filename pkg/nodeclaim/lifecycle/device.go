@@ -25,7 +25,7 @@ func (v index) noteMissing(c cluster.Claim, reason string) (out []plan.Action) {
 	if lacks, _ := v.whyUninitialized(c, nodes[0]); lacks != v1.ReasonResourceNotRegistered {
 		return nil
 	}
-	of := instancetypes.OfferOf(c.Labels).Type
+	of := instancetypes.OfferingKeyOf(c.Labels).Type
 	if of == "" { // somebody took the label off, and nothing is known of a type without a name
 		return nil
 	}

@@ -24,7 +24,7 @@ const (
 func noteUseless(v index, c cluster.Claim, reason string) []plan.Action {
 	why := whyUseless(v, c, reason)
 	class, known := v.s.ClassOf(c.ClassKey())
-	of := instancetypes.OfferOf(c.Labels).Type
+	of := instancetypes.OfferingKeyOf(c.Labels).Type
 	if why == "" || !known || of == "" || !c.IsOfClass(class) {
 		return nil
 	}
@@ -38,7 +38,7 @@ func noteUseless(v index, c cluster.Claim, reason string) []plan.Action {
 		if k.Status != "True" || !k.Since.After(c.Created) || other.Class != c.Class || !other.IsOfClass(class) {
 			continue
 		}
-		if others++; instancetypes.OfferOf(other.Labels).Type == of {
+		if others++; instancetypes.OfferingKeyOf(other.Labels).Type == of {
 			alike++
 		}
 	}

@@ -27,7 +27,7 @@ func (c DeviceClass) inGroup() string { return cmp.Or(c.group, c.Name) }
 
 // UnmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
 // a pod on the one where it is, and a pod without a node on any. Those that are named after a DeviceClass no kubelet
-// offers, so that a pod without a node lacks them in a cluster without nodes too.
+// offerings, so that a pod without a node lacks them in a cluster without nodes too.
 func UnmetResources(s cluster.Snapshot) []string {
 	byName := map[string]*cluster.Node{}
 	for i := range s.Nodes {

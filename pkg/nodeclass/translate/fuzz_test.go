@@ -90,7 +90,7 @@ func FuzzOverlay(f *testing.F) {
 		f.Add([]byte(text))
 	}
 	small := instancetypes.Type{Name: "t", Capacity: resources.List{CPU: 2000, Memory: 8 << 30}, Allocatable: resources.List{CPU: 1900, Memory: 7 << 30},
-		Offerings: []instancetypes.Offering{{Offer: instancetypes.Offer{Type: "t", Zone: "a", CapacityType: instancetypes.OnDemand}, Price: 0.1, Available: true}}}
+		Offerings: []instancetypes.Offering{{OfferingKey: instancetypes.OfferingKey{Type: "t", Zone: "a", CapacityType: instancetypes.OnDemand}, Price: 0.1, Available: true}}}
 	f.Fuzz(func(t *testing.T, text []byte) {
 		var o v1alpha1.NodeOverlay
 		if json.Unmarshal(text, &o) != nil {

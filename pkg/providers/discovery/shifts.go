@@ -69,8 +69,9 @@ func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.Unav
 			continue
 		}
 		for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot} {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacity,
-				Zone: name}, Until: until, Why: "ZonalShift"})
+			marks = append(marks, instancetypes.UnavailableOffering{
+				OfferingKey: instancetypes.OfferingKey{CapacityType: capacity,
+					Zone: name}, Until: until, Why: "ZonalShift"})
 		}
 	}
 	slices.SortStableFunc(marks, func(a, b instancetypes.UnavailableOffering) int {

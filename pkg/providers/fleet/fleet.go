@@ -89,8 +89,8 @@ func (e *LaunchError) ErrorCode() string { return e.Code }
 // ErrorMessage is the message of EC2.
 func (e *LaunchError) ErrorMessage() string { return e.Message }
 
-// Refused reports whether EC2 said no to what was asked, and may say yes to other offers. It is no answer about offers
-// that EC2 was asked too often, failed, or started too few.
+// Refused reports whether EC2 said no to what was asked, and may say yes to other offerings. It is no answer about
+// offerings that EC2 was asked too often, failed, or started too few.
 func (e *LaunchError) Refused() bool { return e.Code != tooFewInstances && refusesSome(e) }
 
 // callError is an error of a whole CreateFleet call.
@@ -106,8 +106,8 @@ func (e *callError) Refused() bool { return refusesSome(e.err) }
 
 // LaunchInstances starts one instance for the order The same token never starts a second one: when EC2 knows the token
 // from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When
-// EC2 has no capacity the error is a *instancetypes.NoCapacityError. The marks are offers refused although an instance
-// was started.
+// EC2 has no capacity the error is a *instancetypes.NoCapacityError. The marks are offerings refused although an
+// instance was started.
 func (f *Fleet) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
 	got, marks, err := f.requestFleet(ctx, o, token)
@@ -205,7 +205,7 @@ func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]clust
 	switch {
 	case len(started) >= o.Count():
 		return started, marks, nil
-	case len(other) > 0 && !leavesOffers(o, marks, other):
+	case len(other) > 0 && !leavesOfferings(o, marks, other):
 		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode),
 			Message: aws.ToString(other[0].ErrorMessage)}
 	case len(marks) > 0:

@@ -307,7 +307,7 @@ func TestTemplatesThatAreSwept(t *testing.T) {
 
 // EC2 tells of capacity by the codes that mean lack of it. That it is busy, refuses, or fails, marks nothing as sold
 // out.
-func TestWhatMarksNoOffer(t *testing.T) {
+func TestWhatMarksNoOffering(t *testing.T) {
 	for _, code := range []string{"RequestLimitExceeded", "ThrottlingException", "UnauthorizedOperation", "InternalError", "InvalidParameterValue", "InvalidAMIID.NotFound", "Unknown"} {
 		one := types.CreateFleetError{ErrorCode: aws.String(code), ErrorMessage: aws.String("m")}
 		if marks, other := splitErrors(order(), []types.CreateFleetError{one}); len(marks) > 0 || len(other) != 1 {
@@ -321,16 +321,16 @@ func TestWhatMarksNoOffer(t *testing.T) {
 	}
 }
 
-// What a refusal shuts out: the offer it is about, all that were asked for when it does not say, a subnet, a group, or
-// all of spot.
+// What a refusal shuts out: the offering it is about, all that were asked for when it does not say, a subnet, a group,
+// or all of spot.
 func TestWhatARefusalMarks(t *testing.T) {
 	about := func(kind, zone, subnet string) *types.LaunchTemplateAndOverridesResponse {
 		return &types.LaunchTemplateAndOverridesResponse{Overrides: &types.FleetLaunchTemplateOverrides{InstanceType: types.InstanceType(kind), AvailabilityZone: aws.String(zone), SubnetId: aws.String(subnet)}}
 	}
 	o := order()
-	o.Templates[0].Overrides = append(o.Templates[0].Overrides, launch.Override{Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: "m5.xlarge", Zone: "b"}})
-	offer := func(kind, zone string) instancetypes.Offer {
-		return instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: kind, Zone: zone}
+	o.Templates[0].Overrides = append(o.Templates[0].Overrides, launch.Override{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: "m5.xlarge", Zone: "b"}})
+	offering := func(kind, zone string) instancetypes.OfferingKey {
+		return instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: kind, Zone: zone}
 	}
 	const full, spread = "InsufficientInstanceCapacity", "You've reached the limit of instances in this spread placement group."
 	for _, c := range []struct {
@@ -338,17 +338,17 @@ func TestWhatARefusalMarks(t *testing.T) {
 		about                      *types.LaunchTemplateAndOverridesResponse
 		want                       []instancetypes.UnavailableOffering
 	}{
-		{"an offer", full, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: full}}},
-		{"nothing in particular", full, "", "", nil, []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: full}, {Offer: offer("m5.xlarge", "b"), Why: full}}},
-		{"a type without a zone", full, "", "", about("m5.large", "", ""), []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: full}, {Offer: offer("m5.xlarge", "b"), Why: full}}},
-		{"an offer in a group", full, "", "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Scope: "pg-1", Why: full}}},
-		{"a group that is full", full, spread, "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("", "a"), Scope: "pg-1", Why: full}}},
-		{"a group that is full, by another code", "Odd", spread, "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("", "a"), Scope: "pg-1", Why: "Odd"}}},
+		{"an offering", full, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{OfferingKey: offering("m5.large", "a"), Why: full}}},
+		{"nothing in particular", full, "", "", nil, []instancetypes.UnavailableOffering{{OfferingKey: offering("m5.large", "a"), Why: full}, {OfferingKey: offering("m5.xlarge", "b"), Why: full}}},
+		{"a type without a zone", full, "", "", about("m5.large", "", ""), []instancetypes.UnavailableOffering{{OfferingKey: offering("m5.large", "a"), Why: full}, {OfferingKey: offering("m5.xlarge", "b"), Why: full}}},
+		{"an offering in a group", full, "", "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{OfferingKey: offering("m5.large", "a"), Scope: "pg-1", Why: full}}},
+		{"a group that is full", full, spread, "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{OfferingKey: offering("", "a"), Scope: "pg-1", Why: full}}},
+		{"a group that is full, by another code", "Odd", spread, "pg-1", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{OfferingKey: offering("", "a"), Scope: "pg-1", Why: "Odd"}}},
 		{"a type that the zone does not sell", "InvalidFleetConfiguration", "Your requested instance type (m5.large) is not supported in your requested Availability Zone (a).", "", about("m5.large", "a", ""),
-			[]instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: "InvalidFleetConfiguration"}}},
+			[]instancetypes.UnavailableOffering{{OfferingKey: offering("m5.large", "a"), Why: "InvalidFleetConfiguration"}}},
 		{"a subnet", awserrors.NoAddresses, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{Scope: "subnet-a", Why: awserrors.NoAddresses}}},
-		{"some subnet", awserrors.NoAddresses, "", "", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{Offer: offer("m5.large", "a"), Why: awserrors.NoAddresses}}},
-		{"spot", awserrors.SpotRoleMissing, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: awserrors.SpotRoleMissing}}},
+		{"some subnet", awserrors.NoAddresses, "", "", about("m5.large", "a", ""), []instancetypes.UnavailableOffering{{OfferingKey: offering("m5.large", "a"), Why: awserrors.NoAddresses}}},
+		{"spot", awserrors.SpotRoleMissing, "", "", about("m5.large", "a", "subnet-a"), []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot}, Why: awserrors.SpotRoleMissing}}},
 	} {
 		o.Group = c.group
 		marks, other := splitErrors(o, []types.CreateFleetError{{ErrorCode: &c.code, ErrorMessage: &c.message, LaunchTemplateAndOverrides: c.about}})

@@ -41,11 +41,11 @@ func (f *Fleet) DryRun(ctx context.Context, o launch.Order) error {
 // onePerPool is the order with one subnet for each type in each zone, the first. EC2 refuses a fleet with two, as
 // InvalidFleetConfig: "The fleet configuration contains duplicate instance pools".
 func onePerPool(o launch.Order) launch.Order {
-	seen := map[instancetypes.Offer]bool{}
+	seen := map[instancetypes.OfferingKey]bool{}
 	o.Templates = lists.Of(o.Templates, func(t launch.Template) launch.Template {
 		t.Overrides = lists.Where(t.Overrides, func(v launch.Override) bool {
-			again := seen[v.Offer]
-			seen[v.Offer] = true
+			again := seen[v.OfferingKey]
+			seen[v.OfferingKey] = true
 			return !again
 		})
 		return t

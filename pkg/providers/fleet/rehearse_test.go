@@ -134,7 +134,7 @@ func TestARehearsal(t *testing.T) {
 		s := &stage{t: t, answers: c.answers}
 		f := &Fleet{Cluster: "demo", EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: s, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})}
 		o := order()
-		o.Templates[0].Overrides = append(o.Templates[0].Overrides, launch.Override{Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: "b"}, SubnetID: "subnet-b"})
+		o.Templates[0].Overrides = append(o.Templates[0].Overrides, launch.Override{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: "b"}, SubnetID: "subnet-b"})
 		err := f.DryRun(t.Context(), o)
 		got := "yes"
 		if no, ok := errors.AsType[*launch.RefusedError](err); ok {

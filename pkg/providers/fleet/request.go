@@ -79,28 +79,28 @@ const spreadLimit = "limit of instances in this spread placement group"
 // notSold is how EC2 says that a zone does not sell the type, by a code that stands for whatever is wrong with a fleet.
 const notSold = "is not supported in your requested Availability Zone"
 
-// refusesOffers reports whether the error is about offers that are not to be had.
-func refusesOffers(e types.CreateFleetError) bool {
+// refusesOfferings reports whether the error is about offerings that are not to be had.
+func refusesOfferings(e types.CreateFleetError) bool {
 	said := aws.ToString(e.ErrorMessage)
 	return awserrors.NoCapacity(aws.ToString(e.ErrorCode)) || strings.Contains(said, spreadLimit) ||
 		strings.Contains(said, notSold)
 }
 
-// splitErrors splits the errors of a CreateFleet answer into refused offers and others. What a reservation refuses
-// is not unavailable elsewhere. An offer that a policy denies is marked too, and its error is among the others.
+// splitErrors splits the errors of a CreateFleet answer into refused offerings and others. What a reservation refuses
+// is not unavailable elsewhere. An offering that a policy denies is marked too, and its error is among the others.
 func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering,
 	other []types.CreateFleetError) {
 	for _, e := range errs {
 		c := aws.ToString(e.ErrorCode)
 		if c == awserrors.SpotRoleMissing {
 			marks = append(marks, instancetypes.UnavailableOffering{
-				Offer: instancetypes.Offer{CapacityType: instancetypes.Spot}, Why: c})
+				OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot}, Why: c})
 			continue
 		}
-		if !refusesOffers(e) {
+		if !refusesOfferings(e) {
 			other = append(other, e)
-			if f, named := offerNamed(o, e); named && awserrors.IsAboutOffer(c) {
-				marks = append(marks, instancetypes.UnavailableOffering{Offer: f,
+			if f, named := offeringNamed(o, e); named && awserrors.IsAboutOffering(c) {
+				marks = append(marks, instancetypes.UnavailableOffering{OfferingKey: f,
 					Scope: cmp.Or(o.Reservation(f.Type, f.Zone), o.Group), Why: c})
 			}
 			continue
@@ -109,13 +109,13 @@ func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instanc
 			marks = append(marks, instancetypes.UnavailableOffering{Scope: id, Why: c})
 			continue
 		}
-		for _, f := range offersRefused(o, e) {
+		for _, f := range offeringsRefused(o, e) {
 			scope := cmp.Or(o.Reservation(f.Type, f.Zone), o.Group)
 			// whatever the type: the group takes no more there
 			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
 				f.Type, scope = "", o.Group
 			}
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: f, Scope: scope, Why: c})
+			marks = append(marks, instancetypes.UnavailableOffering{OfferingKey: f, Scope: scope, Why: c})
 		}
 	}
 	return marks, other
@@ -128,36 +128,36 @@ func subnetOf(e types.CreateFleetError) string {
 	return ""
 }
 
-// offersRefused is what an error is about. Without knowing which offer, it is all that were asked for; a wildcard would
-// shut out much more.
-func offersRefused(o launch.Order, e types.CreateFleetError) []instancetypes.Offer {
-	if f, named := offerNamed(o, e); named {
-		return []instancetypes.Offer{f}
+// offeringsRefused is what an error is about. Without knowing which offering, it is all that were asked for; a wildcard
+// would shut out much more.
+func offeringsRefused(o launch.Order, e types.CreateFleetError) []instancetypes.OfferingKey {
+	if f, named := offeringNamed(o, e); named {
+		return []instancetypes.OfferingKey{f}
 	}
-	return o.Offers()
+	return o.Offerings()
 }
 
-// offerNamed is the offer that an error names.
-func offerNamed(o launch.Order, e types.CreateFleetError) (f instancetypes.Offer, named bool) {
+// offeringNamed is the offering that an error names.
+func offeringNamed(o launch.Order, e types.CreateFleetError) (f instancetypes.OfferingKey, named bool) {
 	v := e.LaunchTemplateAndOverrides
 	if v == nil || v.Overrides == nil {
 		return f, false
 	}
-	f = instancetypes.Offer{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType),
+	f = instancetypes.OfferingKey{CapacityType: o.CapacityType, Type: string(v.Overrides.InstanceType),
 		Zone: aws.ToString(v.Overrides.AvailabilityZone)}
 	return f, f.Type != "" && f.Zone != ""
 }
 
-// leavesOffers reports whether the marks leave an offer of the order that EC2 did not refuse. Then the others may be
-// asked for at once, whatever was denied.
-func leavesOffers(o launch.Order, marks []instancetypes.UnavailableOffering, other []types.CreateFleetError) bool {
+// leavesOfferings reports whether the marks leave an offering of the order that EC2 did not refuse. Then the others may
+// be asked for at once, whatever was denied.
+func leavesOfferings(o launch.Order, marks []instancetypes.UnavailableOffering, other []types.CreateFleetError) bool {
 	for _, e := range other {
-		if _, named := offerNamed(o, e); !named || !awserrors.IsAboutOffer(aws.ToString(e.ErrorCode)) {
+		if _, named := offeringNamed(o, e); !named || !awserrors.IsAboutOffering(aws.ToString(e.ErrorCode)) {
 			return false
 		}
 	}
-	return slices.ContainsFunc(o.Offers(), func(f instancetypes.Offer) bool {
-		return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool { return m.Offer == f })
+	return slices.ContainsFunc(o.Offerings(), func(f instancetypes.OfferingKey) bool {
+		return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool { return m.OfferingKey == f })
 	})
 }
 

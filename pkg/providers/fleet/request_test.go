@@ -27,7 +27,7 @@ func order() launch.Order {
 		Tags:         []launch.Tag{{Key: "karpenter.sh/nodepool", Value: "web"}},
 		InstanceTags: []launch.Tag{{Key: "karpenter.sh/nodeclaim", Value: "web-1"}, {Key: "karpenter.sh/nodepool", Value: "web"}},
 		Templates: []launch.Template{{Name: "joiner/demo/1", Overrides: []launch.Override{
-			{Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: "a"}, SubnetID: "subnet-a", ImageID: "ami-1", Price: 0.096}}}}}
+			{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: "m5.large", Zone: "a"}, SubnetID: "subnet-a", ImageID: "ami-1", Price: 0.096}}}}}
 }
 
 // said is a request in words, without what the SDK adds.
@@ -143,13 +143,13 @@ func TestAFleetWithoutInstances(t *testing.T) {
 // An instance has the image and the subnet of the override of its own type and zone.
 func TestImageAndSubnetOfAnInstance(t *testing.T) {
 	o := order()
-	offer := func(kind, zone string) instancetypes.Offer {
-		return instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: kind, Zone: zone}
+	offering := func(kind, zone string) instancetypes.OfferingKey {
+		return instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: kind, Zone: zone}
 	}
 	o.Templates[0].Overrides = []launch.Override{
-		{Offer: offer("m5.large", "a"), SubnetID: "subnet-a", ImageID: "ami-x86"},
-		{Offer: offer("m5.large", "b"), SubnetID: "subnet-b", ImageID: "ami-x86"},
-		{Offer: offer("m6g.large", "b"), SubnetID: "subnet-b", ImageID: "ami-arm"},
+		{OfferingKey: offering("m5.large", "a"), SubnetID: "subnet-a", ImageID: "ami-x86"},
+		{OfferingKey: offering("m5.large", "b"), SubnetID: "subnet-b", ImageID: "ami-x86"},
+		{OfferingKey: offering("m6g.large", "b"), SubnetID: "subnet-b", ImageID: "ami-arm"},
 	}
 	for want, i := range map[string]cluster.Instance{
 		"ami-x86 subnet-a": {Type: "m5.large", Zone: "a"},
@@ -175,15 +175,15 @@ func TestWhatATemplateLeavesOut(t *testing.T) {
 	}
 }
 
-// An offer that the answer denies is marked with its reason. While the order has others they are asked for at once;
+// An offering that the answer denies is marked with its reason. While the order has others they are asked for at once;
 // when all are denied the claim says why. A denial of nobody knows what marks nothing.
-func TestADeniedOffer(t *testing.T) {
+func TestADeniedOffering(t *testing.T) {
 	f := &Fleet{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
-	offer := func(kind string) instancetypes.Offer {
-		return instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: kind, Zone: "a"}
+	offering := func(kind string) instancetypes.OfferingKey {
+		return instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: kind, Zone: "a"}
 	}
 	o := order()
-	o.Templates[0].Overrides = []launch.Override{{Offer: offer("c5.large"), SubnetID: "subnet-a"}, {Offer: offer("m5.large"), SubnetID: "subnet-a"}}
+	o.Templates[0].Overrides = []launch.Override{{OfferingKey: offering("c5.large"), SubnetID: "subnet-a"}, {OfferingKey: offering("m5.large"), SubnetID: "subnet-a"}}
 	denial := func(code, kind string) types.CreateFleetError {
 		e := types.CreateFleetError{ErrorCode: &code, ErrorMessage: aws.String("no")}
 		if kind != "" {
@@ -204,7 +204,7 @@ func TestADeniedOffer(t *testing.T) {
 			"c5.large UnauthorizedOperation, m5.large InsufficientInstanceCapacity", "UnauthorizedOperation: no"},
 		{"all", []types.CreateFleetError{denial("UnauthorizedOperation", "c5.large"), denial("UnauthorizedOperation", "m5.large")},
 			"c5.large UnauthorizedOperation, m5.large UnauthorizedOperation", "UnauthorizedOperation: no"},
-		{"without an offer", []types.CreateFleetError{denial("UnauthorizedOperation", "")}, "", "UnauthorizedOperation: no"},
+		{"without an offering", []types.CreateFleetError{denial("UnauthorizedOperation", "")}, "", "UnauthorizedOperation: no"},
 		{"a throttle", []types.CreateFleetError{denial("RequestLimitExceeded", "c5.large")}, "", "RequestLimitExceeded: no"},
 		{"a failure of EC2", []types.CreateFleetError{denial("InternalError", "c5.large")}, "", "InternalError: no"},
 		{"the old limit of instances", []types.CreateFleetError{denial("InstanceLimitExceeded", "c5.large")}, "c5.large InstanceLimitExceeded", ""},

@@ -42,16 +42,16 @@ func (f *Fleet) StopInstances(ctx context.Context, ids []string) error {
 	}))
 }
 
-// StartInstance starts a stopped instance, which was bought as the offer. One that runs is no error. The error is a
+// StartInstance starts a stopped instance, which was bought as the offering. One that runs is no error. The error is a
 // *instancetypes.NoCapacityError when EC2 has no capacity or no quota for it, and a *NotStartableError when it is gone,
 // in no state to be started from, or the call is not allowed.
-func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
+func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.OfferingKey) error {
 	_, err := f.EC2.StartInstances(ctx, &ec2.StartInstancesInput{InstanceIds: []string{id}})
 	switch code := awserrors.CodeOf(err); {
 	case err == nil:
 		return nil
 	case awserrors.NoCapacity(code):
-		return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o, Why: code}}}
+		return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{OfferingKey: o, Why: code}}}
 	case awserrors.IsMissing(err) || awserrors.IsDenied(code) || code == incorrectState ||
 		code == "UnsupportedOperation":
 		return &NotStartableError{fmt.Errorf("start instance %s: %w", id, err)}

@@ -94,7 +94,7 @@ func deviceOf(name, kind, more string) string {
 	return `{name: ` + name + `, attributes: {type: {string: ` + kind + `}}` + more + `}`
 }
 
-// lacking is a snapshot of nodes that offer cpu alone, with a pod on the first that asks for a GPU.
+// lacking is a snapshot of nodes that offering cpu alone, with a pod on the first that asks for a GPU.
 func lacking(nodes ...string) cluster.Snapshot {
 	var s cluster.Snapshot
 	for _, name := range nodes {

@@ -60,9 +60,9 @@ func (c Reader) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 
 // ReadSnapshot reads everything about the cluster that a decision may see: pods that have not ended, those that
 // capacity buffers keep room for, nodes, claims, pools, classes, overlays, daemons, namespaces and budgets, all sorted.
-// Catalog, Unavailable, Instances and Rules are the caller's to fill, and of the classes MemoryOverhead, ReservedENIs and
-// LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA drivers publish is read only
-// when an extended resource is asked for that a node lacks.
+// Catalog, Unavailable, Instances and Rules are the caller's to fill, and of the classes MemoryOverhead, ReservedENIs
+// and LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA drivers publish is read
+// only when an extended resource is asked for that a node lacks.
 func (c Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	return c.buildSnapshot(ctx, func(ctx context.Context) (func() cachedObjects, error) {
 		all, err := c.listEverything(ctx)

@@ -1,4 +1,4 @@
-// Package store remembers which offers EC2 refused to sell, for all functions and over their lives.
+// Package store remembers which offerings EC2 refused to sell, for all functions and over their lives.
 //
 // It knows how long a refusal counts and how marks of several writers come together. It refuses to know where they are
 // kept (that is the Store) and what EC2's error codes mean (that is the writer of a mark).

@@ -47,7 +47,7 @@ func noteFailure(old storedMarks, class, why string, now time.Time) (next stored
 		out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope,
 			Until: now.UTC(), Why: why, Times: 1}, Since: now.UTC()})
 		slices.SortFunc(out, func(a, b storedMark) int {
-			return compareOffers(a.UnavailableOffering, b.UnavailableOffering)
+			return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
 		})
 		return out, true
 	}

@@ -51,7 +51,7 @@ func TestOneFailedLaunchIsNoPattern(t *testing.T) {
 	note(t, l, "default", "i-1")
 	note(t, l, "default", "i-1")
 	note(t, l, "gpu", "i-2")
-	add(t, l, offer("spot", "m5.large", "us-west-2a")) // another writer keeps what there is
+	add(t, l, offering("spot", "m5.large", "us-west-2a")) // another writer keeps what there is
 	clock.pass(59 * time.Minute)
 	if got := marks(t, l); len(got) != 0 {
 		t.Errorf("marks %v, want none", got)
@@ -69,11 +69,11 @@ func TestOneFailedLaunchIsNoPattern(t *testing.T) {
 	}
 }
 
-// TestARefusalForAClassRestsTheSameEachTime, as somebody may mend its cause at any time, and is none of the instances of
-// the class that ended early.
+// TestARefusalForAClassRestsTheSameEachTime, as somebody may mend its cause at any time, and is none of the instances
+// of the class that ended early.
 func TestARefusalForAClassRestsTheSameEachTime(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
-	m := offer("spot", "m5.large", "us-west-2a")
+	m := offering("spot", "m5.large", "us-west-2a")
 	m.Scope = instancetypes.ClassScope("default")
 	var got []string
 	for range 3 {

@@ -37,7 +37,7 @@ func (l *UnavailableOfferings) removeEntries(ctx context.Context, gone []instanc
 	}
 	next := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool {
 		return slices.ContainsFunc(gone, func(m instancetypes.UnavailableOffering) bool {
-			return compareOffers(e.UnavailableOffering, m) == 0
+			return compareOfferings(e.UnavailableOffering, m) == 0
 		})
 	})
 	if len(next) == len(old) {

@@ -15,9 +15,9 @@ func TestMarksAreForgotten(t *testing.T) {
 	if _, err := l.NoteUnusedNodes(t.Context(), three, nil); err != nil {
 		t.Fatal(err)
 	}
-	add(t, l, offer("spot", "m5.large", "us-west-2a"))
+	add(t, l, offering("spot", "m5.large", "us-west-2a"))
 	clock.pass(time.Hour + time.Minute) // both are over, the one about the type is remembered
-	add(t, l, offer("spot", "m5.large", "us-west-2b"))
+	add(t, l, offering("spot", "m5.large", "us-west-2b"))
 	all, err := l.ListRemembered(t.Context())
 	if err != nil || len(all) != 2 {
 		t.Fatalf("%v, %v", all, err)

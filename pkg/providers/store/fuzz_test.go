@@ -18,12 +18,12 @@ func FuzzData(f *testing.F) {
 	f.Fuzz(func(t *testing.T, text string) {
 		clock := start()
 		every := map[string]string{}
-		for _, field := range []string{"marks", "taken", "memory", "notes", "offers"} {
+		for _, field := range []string{"marks", "taken", "memory", "notes", "offerings"} {
 			every[field] = text
 		}
 		s := &fakeStore{data: every, version: 1}
 		l := store.NewUnavailableOfferings(s, clock.now)
-		mark := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Why: "x"}
+		mark := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "a"}, Why: "x"}
 		if err := l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{mark}, time.Minute); err != nil {
 			t.Errorf("mark: %v", err)
 		}

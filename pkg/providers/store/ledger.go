@@ -34,7 +34,7 @@ type Store interface {
 	WriteData(ctx context.Context, name string, data map[string]string, version string) error
 }
 
-// UnavailableOfferings is the list of offers that are unavailable. Its methods may be called concurrently.
+// UnavailableOfferings is the list of offerings that are unavailable. Its methods may be called concurrently.
 type UnavailableOfferings struct {
 	store Store
 	now   func() time.Time
@@ -48,7 +48,7 @@ func NewUnavailableOfferings(store Store, now func() time.Time) *UnavailableOffe
 	return &UnavailableOfferings{store: store, now: now}
 }
 
-// ListUnavailable returns the marks that still count, sorted by offer.
+// ListUnavailable returns the marks that still count, sorted by offering.
 func (l *UnavailableOfferings) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
 	all, _, err := l.readEntries(ctx)
 	if err != nil {
@@ -58,11 +58,11 @@ func (l *UnavailableOfferings) ListUnavailable(ctx context.Context) ([]instancet
 	return slices.DeleteFunc(all, func(e storedMark) bool { return !now.Before(e.Until) }).activeMarks(), nil
 }
 
-// MarkUnavailable marks offers as unavailable for a time, of which each mark's Offer and Why are read. An offer that is
-// refused again after its mark ended, but within twice that mark's period, counts as failing still: the period doubles,
-// up to 30 minutes, and Times tells how often. A refusal while a mark counts is the same failure seen twice, by
-// launches side by side or by a repeated call: it renews the mark. A mark never shortens another. Marks of other
-// writers at the same time are kept.
+// MarkUnavailable marks offerings as unavailable for a time, of which each mark's OfferingKey and Why are read. An
+// offering that is refused again after its mark ended, but within twice that mark's period, counts as failing still:
+// the period doubles, up to 30 minutes, and Times tells how often. A refusal while a mark counts is the same failure
+// seen twice, by launches side by side or by a repeated call: it renews the mark. A mark never shortens another. Marks
+// of other writers at the same time are kept.
 func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	period time.Duration) error {
 	// a minute with many notices would have everybody ask for the same
@@ -70,7 +70,7 @@ func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []inst
 		return nil
 	}
 	if err := retryConflicts(ctx, func() error { return l.addEntries(ctx, marks, period) }); err != nil {
-		return fmt.Errorf("mark %d offers as unavailable, %s first: %w", len(marks), marks[0], err)
+		return fmt.Errorf("mark %d offerings as unavailable, %s first: %w", len(marks), marks[0], err)
 	}
 	return nil
 }
@@ -138,7 +138,7 @@ func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
 	for _, m := range e {
 		out = append(out, m.UnavailableOffering)
 	}
-	slices.SortFunc(out, compareOffers)
+	slices.SortFunc(out, compareOfferings)
 	return out
 }
 
@@ -155,11 +155,11 @@ func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, pe
 // nothing.
 func (e storedMarks) alreadyMarked(k instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
 	return slices.ContainsFunc(e, func(m storedMark) bool {
-		return compareOffers(m.UnavailableOffering, k) == 0 && !m.Until.Before(now.Add(period-period/renewals))
+		return compareOfferings(m.UnavailableOffering, k) == 0 && !m.Until.Before(now.Add(period-period/renewals))
 	})
 }
 
-func compareOffers(a, b instancetypes.UnavailableOffering) int {
+func compareOfferings(a, b instancetypes.UnavailableOffering) int {
 	return cmp.Or(cmp.Compare(a.CapacityType, b.CapacityType), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone),
 		cmp.Compare(a.Scope, b.Scope), cmp.Compare(a.Resource, b.Resource),
 		cmp.Compare(min(len(a.Cause), 1), min(len(b.Cause), 1)))
@@ -171,15 +171,16 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
 	var added []instancetypes.UnavailableOffering
 	for _, m := range marks {
-		same := func(k instancetypes.UnavailableOffering) bool { return compareOffers(k, m) == 0 }
+		same := func(k instancetypes.UnavailableOffering) bool { return compareOfferings(k, m) == 0 }
 		if slices.ContainsFunc(added, same) {
 			continue // named twice in one refusal is one refusal
 		}
 		added = append(added, m)
 		i := slices.IndexFunc(out, func(e storedMark) bool { return same(e.UnavailableOffering) })
 		if i < 0 {
-			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Offer: m.Offer,
-				Scope: m.Scope}})
+			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{
+				OfferingKey: m.OfferingKey,
+				Scope:       m.Scope}})
 			i = len(out) - 1
 		}
 		out[i] = out[i].afterRefusal(m, period, now)
@@ -189,7 +190,7 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 		out = out[:maxMarks]
 	}
 	slices.SortFunc(out, func(a, b storedMark) int {
-		return compareOffers(a.UnavailableOffering,
+		return compareOfferings(a.UnavailableOffering,
 			b.UnavailableOffering)
 	})
 	return out
@@ -224,7 +225,7 @@ func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period tim
 	return e
 }
 
-// markDuration is how long the mark of an offer counts that was refused so many times in a row. A period above 30
+// markDuration is how long the mark of an offering counts that was refused so many times in a row. A period above 30
 // minutes stays what it is.
 func markDuration(period time.Duration, times int) time.Duration {
 	for range min(times-1, maxDoubled) {

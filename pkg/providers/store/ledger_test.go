@@ -19,10 +19,10 @@ func TestMarksOfOneWriter(t *testing.T) {
 	s := &fakeStore{}
 	clock := start()
 	l := store.NewUnavailableOfferings(s, clock.now)
-	add(t, l, offer("spot", "m5.large", "us-west-2b"), offer("spot", "c5.large", "us-west-2a"))
+	add(t, l, offering("spot", "m5.large", "us-west-2b"), offering("spot", "c5.large", "us-west-2a"))
 	want := []instancetypes.UnavailableOffering{
-		{Offer: instancetypes.Offer{CapacityType: "spot", Type: "c5.large", Zone: "us-west-2a"}, Until: at("12:03:00"), Why: "InsufficientInstanceCapacity", Times: 1},
-		{Offer: instancetypes.Offer{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2b"}, Until: at("12:03:00"), Why: "InsufficientInstanceCapacity", Times: 1},
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "c5.large", Zone: "us-west-2a"}, Until: at("12:03:00"), Why: "InsufficientInstanceCapacity", Times: 1},
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2b"}, Until: at("12:03:00"), Why: "InsufficientInstanceCapacity", Times: 1},
 	}
 	if diff := cmp.Diff(want, marks(t, l)); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
@@ -37,11 +37,11 @@ func TestMarksOfOneWriter(t *testing.T) {
 	}
 }
 
-func TestOfferThatKeepsFailingRestsLonger(t *testing.T) {
+func TestOfferingThatKeepsFailingRestsLonger(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
 	var got []string
 	for range 6 {
-		add(t, l, offer("spot", "m5.large", "us-west-2a"))
+		add(t, l, offering("spot", "m5.large", "us-west-2a"))
 		m := marks(t, l)[0]
 		rest := m.Until.Sub(clock.now())
 		got = append(got, fmt.Sprintf("%d times: %s", m.Times, rest))
@@ -52,23 +52,23 @@ func TestOfferThatKeepsFailingRestsLonger(t *testing.T) {
 		t.Errorf("periods (-want +got):\n%s", diff)
 	}
 	clock.pass(30 * time.Minute)
-	add(t, l, offer("spot", "m5.large", "us-west-2a"))
+	add(t, l, offering("spot", "m5.large", "us-west-2a"))
 	if m := marks(t, l)[0]; m.Times != 1 || m.Until.Sub(clock.now()) != 3*time.Minute {
 		t.Errorf("after a long success: %+v, want a first failure of three minutes", m)
 	}
 }
 
 // Marks that differ in their scope alone are two, each with a period of its own: a full subnet is not another subnet,
-// and an offer in one reservation not that in another.
+// and an offering in one reservation not that in another.
 func TestMarksThatDifferInScopeAlone(t *testing.T) {
-	for _, o := range []instancetypes.Offer{{}, {CapacityType: "reserved", Type: "m5.large", Zone: "us-west-2a"}} {
+	for _, o := range []instancetypes.OfferingKey{{}, {CapacityType: "reserved", Type: "m5.large", Zone: "us-west-2a"}} {
 		l, clock := newLedger(&fakeStore{})
 		for _, scope := range []string{"one", "two"} {
-			add(t, l, instancetypes.UnavailableOffering{Offer: o, Scope: scope, Why: "full"})
+			add(t, l, instancetypes.UnavailableOffering{OfferingKey: o, Scope: scope, Why: "full"})
 			clock.pass(10 * time.Second)
 		}
-		want := []instancetypes.UnavailableOffering{{Offer: o, Scope: "one", Until: at("12:03:00"), Why: "full", Times: 1},
-			{Offer: o, Scope: "two", Until: at("12:03:10"), Why: "full", Times: 1}}
+		want := []instancetypes.UnavailableOffering{{OfferingKey: o, Scope: "one", Until: at("12:03:00"), Why: "full", Times: 1},
+			{OfferingKey: o, Scope: "two", Until: at("12:03:10"), Why: "full", Times: 1}}
 		if diff := cmp.Diff(want, marks(t, l)); diff != "" {
 			t.Errorf("marks of %+v (-want +got):\n%s", o, diff)
 		}
@@ -78,21 +78,21 @@ func TestMarksThatDifferInScopeAlone(t *testing.T) {
 // Launches side by side meet the same refusal; a repeated call after a lost reply says it again.
 func TestSameFailureSeenTwiceIsOneFailure(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
-	o := offer("spot", "m5.large", "us-west-2a")
+	o := offering("spot", "m5.large", "us-west-2a")
 	add(t, l, o, o)
 	clock.pass(20 * time.Second)
 	add(t, l, o)
-	want := []instancetypes.UnavailableOffering{{Offer: o.Offer, Until: at("12:03:20"), Why: o.Why, Times: 1}}
+	want := []instancetypes.UnavailableOffering{{OfferingKey: o.OfferingKey, Until: at("12:03:20"), Why: o.Why, Times: 1}}
 	if diff := cmp.Diff(want, marks(t, l)); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
 
-// A thousand notices in a minute name a few offers. What everybody knows is not written again.
+// A thousand notices in a minute name a few offerings. What everybody knows is not written again.
 func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
 	s := &fakeStore{}
 	l, clock := newLedger(s)
-	known, other := offer("spot", "m5.large", "us-west-2a"), offer("spot", "m5.large", "us-west-2b")
+	known, other := offering("spot", "m5.large", "us-west-2a"), offering("spot", "m5.large", "us-west-2b")
 	add(t, l, known)
 	before := s.version
 	clock.pass(17 * time.Second)
@@ -107,14 +107,14 @@ func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
 	}
 	add(t, l, known, other)
 	if s.version == before || len(marks(t, l)) != 2 {
-		t.Errorf("an offer that is not marked yet was left out: %v", marks(t, l))
+		t.Errorf("an offering that is not marked yet was left out: %v", marks(t, l))
 	}
 }
 
 func TestShortMarkDoesNotShortenLongOne(t *testing.T) {
 	l, _ := newLedger(&fakeStore{})
 	// without one that is new nothing is written
-	o, other := offer("on-demand", "", "us-west-2a"), offer("spot", "", "us-west-2b")
+	o, other := offering("on-demand", "", "us-west-2a"), offering("spot", "", "us-west-2b")
 	for _, add := range []struct {
 		period time.Duration
 		marks  []instancetypes.UnavailableOffering
@@ -137,11 +137,11 @@ func TestWritersAtTheSameTimeKeepEachOthersMarks(t *testing.T) {
 		if left--; left >= 0 {
 			hook := s.beforeWrite
 			s.beforeWrite = nil
-			add(t, other, offer("spot", fmt.Sprintf("c%d.large", left), "us-west-2a"))
+			add(t, other, offering("spot", fmt.Sprintf("c%d.large", left), "us-west-2a"))
 			s.beforeWrite = hook
 		}
 	}
-	add(t, mine, offer("spot", "m5.large", "us-west-2a"))
+	add(t, mine, offering("spot", "m5.large", "us-west-2a"))
 	var got []string
 	for _, m := range marks(t, mine) {
 		got = append(got, m.Type)
@@ -155,9 +155,9 @@ func TestEndlessConflictsEndInAnError(t *testing.T) {
 	s := &fakeStore{}
 	l, _ := newLedger(s)
 	s.beforeWrite = func() { s.version++ }
-	err := l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{offer("spot", "m5.large", "us-west-2a")}, time.Minute)
+	err := l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{offering("spot", "m5.large", "us-west-2a")}, time.Minute)
 	if err == nil || !strings.Contains(err.Error(), "spot m5.large in us-west-2a") {
-		t.Errorf("error %v, want one that names the offer", err)
+		t.Errorf("error %v, want one that names the offering", err)
 	}
 	if s.writes != 8 {
 		t.Errorf("%d tries, want 8", s.writes)
@@ -168,7 +168,7 @@ func TestFaultOfTheStoreIsReturnedAtOnce(t *testing.T) {
 	broken := errors.New("connection refused")
 	s := &fakeStore{fault: broken}
 	l, _ := newLedger(s)
-	if err := l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{offer("spot", "m5.large", "a")}, time.Minute); !errors.Is(err, broken) {
+	if err := l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{offering("spot", "m5.large", "a")}, time.Minute); !errors.Is(err, broken) {
 		t.Errorf("Add: error %v, want the store's", err)
 	}
 	if _, err := l.ListUnavailable(t.Context()); !errors.Is(err, broken) {
@@ -182,7 +182,7 @@ func TestBrokenDataIsMended(t *testing.T) {
 	if got := marks(t, l); len(got) != 0 {
 		t.Errorf("marks of broken data: %v, want none", got)
 	}
-	add(t, l, offer("spot", "m5.large", "us-west-2a"))
+	add(t, l, offering("spot", "m5.large", "us-west-2a"))
 	if got := marks(t, l); len(got) != 1 {
 		t.Errorf("marks after a write: %v, want one", got)
 	}
@@ -193,13 +193,13 @@ func TestSizeIsLimited(t *testing.T) {
 	l, clock := newLedger(s)
 	var many []instancetypes.UnavailableOffering
 	for i := range 1999 {
-		many = append(many, offer("spot", fmt.Sprintf("x%04d.large", i), "us-west-2a"))
+		many = append(many, offering("spot", fmt.Sprintf("x%04d.large", i), "us-west-2a"))
 	}
 	add(t, l, many...)
 	clock.pass(time.Second)
-	late := offer("spot", "late.large", "us-west-2a")
+	late := offering("spot", "late.large", "us-west-2a")
 	late.Why = strings.Repeat("x", 5000)
-	add(t, l, late, offer("spot", "later.large", "us-west-2a"), offer("spot", "latest.large", "us-west-2a"))
+	add(t, l, late, offering("spot", "later.large", "us-west-2a"), offering("spot", "latest.large", "us-west-2a"))
 	got := marks(t, l)
 	if len(got) != 2000 || got[0].Type != "late.large" || got[2].Type != "latest.large" {
 		t.Errorf("%d marks from %s, %s: want 2000 with the latest among them", len(got), got[0].Type, got[2].Type)
@@ -239,10 +239,10 @@ func marks(t *testing.T, l *store.UnavailableOfferings) []instancetypes.Unavaila
 	return out
 }
 
-func offer(capacityType, instanceType, zone string) instancetypes.UnavailableOffering {
+func offering(capacityType, instanceType, zone string) instancetypes.UnavailableOffering {
 	return instancetypes.UnavailableOffering{
-		Offer: instancetypes.Offer{CapacityType: capacityType, Type: instanceType, Zone: zone},
-		Why:   "InsufficientInstanceCapacity",
+		OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType, Type: instanceType, Zone: zone},
+		Why:         "InsufficientInstanceCapacity",
 	}
 }
 

@@ -37,7 +37,7 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 		entries = append(entries, storedMark(m))
 	}
 	slices.SortFunc(entries, func(a, b storedMark) int {
-		return compareOffers(a.UnavailableOffering, b.UnavailableOffering)
+		return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
 	})
 	if changed {
 		if err := l.writeEntries(ctx, entries, version); err != nil {

@@ -13,8 +13,8 @@ func unusedNode(instance string) instancetypes.UnusedNode {
 		Why: "default/web: " + strings.Repeat("no ", 200)}
 }
 
-// Three nodes of a cause that were bought in vain leave their type out for an hour; then one more is enough. Other writers
-// keep what is noted, and a mark about a type says nothing about its class.
+// Three nodes of a cause that were bought in vain leave their type out for an hour; then one more is enough. Other
+// writers keep what is noted, and a mark about a type says nothing about its class.
 func TestTypesAreLeftOutForAnHour(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
 	check := func(step, want string, unused []instancetypes.UnusedNode, used ...string) {
@@ -43,7 +43,7 @@ func TestTypesAreLeftOutForAnHour(t *testing.T) {
 	}
 	check("two, one of them told twice", "", nodes("i-1", "i-2", "i-1"))
 	note(t, l, "default", "i-0")
-	add(t, l, offer("spot", "m5.large", "us-west-2a"))
+	add(t, l, offering("spot", "m5.large", "us-west-2a"))
 	check("a third", "m5.large in ec2nodeclass/default for 1h0m0s", nodes("i-1", "i-2", "i-3"))
 	check("another under way", "m5.large in ec2nodeclass/default for 59m0s", nodes("i-4"))
 	clock.pass(time.Hour)

@@ -27,8 +27,8 @@ type CostlyNamespace struct {
 func FindCostly(s cluster.Snapshot, p plan.Plan) (out []CostlyNamespace) {
 	running := 0.0
 	for _, c := range s.Claims {
-		if offer := instancetypes.OfferOf(c.Labels); offer.Type != "" && c.Deleting.IsZero() {
-			usd, _ := s.Catalog.Charge(offer)
+		if offering := instancetypes.OfferingKeyOf(c.Labels); offering.Type != "" && c.Deleting.IsZero() {
+			usd, _ := s.Catalog.Charge(offering)
 			running += usd
 		}
 	}

@@ -14,10 +14,10 @@ import (
 // A namespace whose new nodes cost more than all that runs, and 10 USD an hour, is named; one that doubles a small
 // cluster, or shares a node, is not.
 func TestCostlyNamespaces(t *testing.T) {
-	offer := func(usd float64, pool string, pods ...string) plan.Launch {
+	offering := func(usd float64, pool string, pods ...string) plan.Launch {
 		return plan.Launch{Pool: pool, Pods: pods, Choice: instancetypes.Offering{Price: usd}}
 	}
-	launches := []plan.Launch{offer(9, "large", "evil/a", "evil/b"), offer(4, "general", "evil/c", "shop/a", "shop/b", "shop/c"), offer(9, "general", "blog/a")}
+	launches := []plan.Launch{offering(9, "large", "evil/a", "evil/b"), offering(4, "general", "evil/c", "shop/a", "shop/b", "shop/c"), offering(9, "general", "blog/a")}
 	want := []ceiling.CostlyNamespace{{Namespace: "evil", Nodes: 2, USD: 10, Pools: []string{"general", "large"}}}
 	if d := cmp.Diff(want, ceiling.FindCostly(cluster.Snapshot{}, plan.Plan{Launches: launches})); d != "" {
 		t.Errorf("costly (-want +got):\n%s", d)

@@ -121,8 +121,8 @@ func (h *headroom) chargeOfClaim(c cluster.Claim) int64 {
 	if h.types == nil {
 		return 0
 	}
-	if offer := instancetypes.OfferOf(c.Labels); offer.Type != "" {
-		usd, _ := h.s.Catalog.Charge(offer)
+	if offering := instancetypes.OfferingKeyOf(c.Labels); offering.Type != "" {
+		usd, _ := h.s.Catalog.Charge(offering)
 		return cluster.MillionthsUSD(usd)
 	}
 	pool, _ := h.s.PoolOf(c.Pool)
@@ -147,7 +147,7 @@ func (h *headroom) charges(pool cluster.Pool, set requirements.Set) (out []typeC
 		most, sold := int64(0), false
 		for _, o := range t.Offerings {
 			if o.Meets(set) {
-				usd, _ := h.s.Catalog.Charge(o.Offer)
+				usd, _ := h.s.Catalog.Charge(o.OfferingKey)
 				most, sold = max(most, cluster.MillionthsUSD(usd)), true
 			}
 		}

@@ -165,13 +165,13 @@ func TestUnsettled(t *testing.T) {
 	}
 }
 
-// A claim that never launched, and is still there after lifecycle has given it up, is no node of its pool: it gets another
-// one, and none goes for it. Until then it may become one.
+// A claim that never launched, and is still there after lifecycle has given it up, is no node of its pool: it gets
+// another one, and none goes for it. Until then it may become one.
 func TestAClaimThatNeverLaunchedIsNoNode(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	types := func(cluster.Pool) []instancetypes.Type {
 		return []instancetypes.Type{{Name: "m5.large", Offerings: []instancetypes.Offering{{Available: true, Price: 1,
-			Offer: instancetypes.Offer{Type: "m5.large", CapacityType: instancetypes.OnDemand, Zone: "a"}}}}}
+			OfferingKey: instancetypes.OfferingKey{Type: "m5.large", CapacityType: instancetypes.OnDemand, Zone: "a"}}}}}
 	}
 	for age, launches := range map[time.Duration]int{20*time.Minute - time.Second: 0, 20 * time.Minute: 1} {
 		s := cluster.Snapshot{Now: now, Rules: cluster.Settings{LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute},

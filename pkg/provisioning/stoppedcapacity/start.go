@@ -47,8 +47,10 @@ func Startable(s cluster.Snapshot) (free, requested map[string]bool) {
 
 // isUnavailable reports whether EC2 refused lately to start or launch what the claim has.
 func isUnavailable(s cluster.Snapshot, c cluster.Claim) bool {
-	o := instancetypes.OfferOf(c.Labels)
-	return slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool { return m.Covers(o, s.Now) })
+	o := instancetypes.OfferingKeyOf(c.Labels)
+	return slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool {
+		return m.Covers(o, s.Now)
+	})
 }
 
 // AsComing returns the snapshot in which the claims named are nodes on their way. The snapshot given is not changed.

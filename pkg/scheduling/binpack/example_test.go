@@ -22,7 +22,7 @@ func sold(name string, milliCPU, mib int64, usd float64) instancetypes.Type {
 			requirements.Of("topology.kubernetes.io/zone", "eu-west-1a"),
 			requirements.Of(v1.LabelCapacityType, instancetypes.OnDemand),
 		),
-		Offerings: []instancetypes.Offering{{Price: usd, Available: true, Offer: instancetypes.Offer{
+		Offerings: []instancetypes.Offering{{Price: usd, Available: true, OfferingKey: instancetypes.OfferingKey{
 			CapacityType: instancetypes.OnDemand, Type: name, Zone: "eu-west-1a"}}},
 	}
 }

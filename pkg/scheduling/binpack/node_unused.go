@@ -46,8 +46,9 @@ func UnusedNodes(s cluster.Snapshot) (unused []instancetypes.UnusedNode, used []
 			continue
 		}
 		said, _, _ := strings.Cut(p.Unschedulable, " preemption:")
-		unused = append(unused, instancetypes.UnusedNode{Class: class.Name, Type: h.Offer().Type, Node: h.Node.Name,
-			Cause: class.CauseOf(h.Offer().Type), Instance: h.Claim.InstanceID(), Why: p.Key() + ": " + said,
+		unused = append(unused, instancetypes.UnusedNode{Class: class.Name, Type: h.OfferingKey().Type,
+			Node:  h.Node.Name,
+			Cause: class.CauseOf(h.OfferingKey().Type), Instance: h.Claim.InstanceID(), Why: p.Key() + ": " + said,
 			Allowed: max(leastUnused, v.nodes[h.Pool()]/unusedPart)})
 	}
 	return unused, used

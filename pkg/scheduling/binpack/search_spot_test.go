@@ -16,10 +16,10 @@ func spotShares(p plan.Plan, types []instancetypes.Type) (most float64, nodes in
 	for _, t := range types {
 		cpu[t.Name] = t.Capacity.CPU
 	}
-	byPool, total := map[instancetypes.Offer]int64{}, int64(0)
+	byPool, total := map[instancetypes.OfferingKey]int64{}, int64(0)
 	for _, l := range p.Launches {
 		if l.Choice.CapacityType == instancetypes.Spot {
-			byPool[l.Choice.Offer] += cpu[l.Choice.Type]
+			byPool[l.Choice.OfferingKey] += cpu[l.Choice.Type]
 			total += cpu[l.Choice.Type]
 			nodes++
 		}

@@ -17,7 +17,7 @@ import (
 )
 
 // WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what
-// if those pods waited. It remembers which offers suit which pods. It may not be used concurrently.
+// if those pods waited. It remembers which offerings suit which pods. It may not be used concurrently.
 type WhatIf struct {
 	sells Offerings
 	from  *packing.Problem       // with every pod as if it waited
@@ -44,14 +44,14 @@ const mostAnswers = 64
 // in nothing else.
 func newWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	st := newStock(resolveAllPools(allWaiting(s), sells), sells)
-	st.few = rankScarceOffers(st.from)
+	st.few = rankScarceOfferings(st.from)
 	return st
 }
 
 // NewWhatIfEdited is the stock for PlanEdited about s.
 func NewWhatIfEdited(s cluster.Snapshot, sells Offerings) *WhatIf {
 	w := packing.NewSharedDemand(s)
-	w.ResolveOffers(sells, capacity.ManyPools)
+	w.ResolveOfferings(sells, capacity.ManyPools)
 	st := newStock(w, sells)
 	st.pools = slices.Clone(w.Catalog.Pools)
 	return st
@@ -65,10 +65,10 @@ func newStock(from *packing.Problem, sells Offerings) *WhatIf {
 // resolveAllPools is a problem that knows what pools can launch, and no more.
 func resolveAllPools(s cluster.Snapshot, sells Offerings) *packing.Problem {
 	w := packing.NewSharedDemand(s)
-	w.ResolveOffers(sells, capacity.ManyPools)
+	w.ResolveOfferings(sells, capacity.ManyPools)
 	asks := asksOf(w, w)
 	for _, p := range w.Catalog.Pools {
-		p.CullOffers(asks)
+		p.CullOfferings(asks)
 	}
 	return w
 }
@@ -85,8 +85,8 @@ func asksOf(w *packing.Problem, other *packing.Problem) []*podclass.Admission {
 	return podclass.DistinctAdmissions(asks)
 }
 
-// rankScarceOffers ranks the offers that are to be had in small numbers: reserved, or covered by a commitment.
-func rankScarceOffers(w *packing.Problem) *capacity.ShareRanking {
+// rankScarceOfferings ranks the offerings that are to be had in small numbers: reserved, or covered by a commitment.
+func rankScarceOfferings(w *packing.Problem) *capacity.ShareRanking {
 	_, w.Committed = w.S.AllotCommitments()
 	slots := w.Catalog.ReservationSlots(w.All, w.Committed)
 	var list []*capacity.Offering
@@ -101,7 +101,7 @@ func rankScarceOffers(w *packing.Problem) *capacity.ShareRanking {
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
 func (st *WhatIf) OfferedDomains(key string) []string {
-	return st.from.Catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.Catalog.Offers)
+	return st.from.Catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.Catalog.Offerings)
 }
 
 // PlanPods is what PodsFrom decides about the snapshot.
@@ -136,7 +136,7 @@ func (st *WhatIf) editedCatalog(w *packing.Problem) *capacity.Catalog {
 	was := st.from.Catalog
 	unknown := func(resource string) bool { return !slices.Contains(st.from.Dims, resource) }
 	aside := func(p *capacity.Pool) bool { return p.Aside != "" }
-	overlaid := len(w.S.Overlays) > 0 && !slices.EqualFunc(w.S.Pools, st.from.S.Pools, capacity.OfferAlike)
+	overlaid := len(w.S.Overlays) > 0 && !slices.EqualFunc(w.S.Pools, st.from.S.Pools, capacity.OfferingAlike)
 	if was.HasMany() || slices.ContainsFunc(was.Pools, aside) || overlaid ||
 		slices.ContainsFunc(w.Classes.NeededResources(), unknown) {
 		return nil

@@ -38,8 +38,8 @@ func TestStockAnswersAlike(t *testing.T) {
 	}
 }
 
-// A stock for edits answers each question as looking anew would, however pods, pools and settings were edited before; and
-// it says of no pod that nothing could take it which has a place.
+// A stock for edits answers each question as looking anew would, however pods, pools and settings were edited before;
+// and it says of no pod that nothing could take it which has a place.
 func TestEditedStockAnswersAlike(t *testing.T) {
 	t.Parallel()
 	edited, placed, refused := 0, 0, 0
@@ -180,8 +180,8 @@ func TestAPodCostsLessWhereACommitmentHasRoom(t *testing.T) {
 	}
 }
 
-// Pods that spread have offers in each zone, though those of one are cheaper.
-func TestStockHasOffersInEachZone(t *testing.T) {
+// Pods that spread have offerings in each zone, though those of one are cheaper.
+func TestStockHasOfferingsInEachZone(t *testing.T) {
 	w, err := scenario.FromText([]string{"type m5.large cpu=2000 mem=8192 milliusd=96",
 		"overlay cheap change=-10%\nrequire topology.kubernetes.io/zone In a", "pool default",
 		"pods web n=3 cpu=1500 mem=100\nspread zone skew=1 app=web"})

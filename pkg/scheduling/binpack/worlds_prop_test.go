@@ -140,7 +140,7 @@ const (
 
 // Whoever offers more makes nothing dearer: with one type more, at a price nobody else has, the same pods cost no more,
 // but for what the search may miss.
-func TestMoreOffersCostNoMore(t *testing.T) {
+func TestMoreOfferingsCostNoMore(t *testing.T) {
 	var mu sync.Mutex
 	compared, cheaper, before, after := 0, 0, 0.0, 0.0
 	inWorlds(t, func(w *scenario.World) []string {

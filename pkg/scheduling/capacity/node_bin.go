@@ -12,14 +12,14 @@ import (
 
 // Bin is a node that pods can go to: one that exists, one on its way, or a new one.
 type Bin struct {
-	Name  string
-	Known requirements.Set // of a host
-	Exact bool             // known are all labels there are
-	typed bool             // known are all labels of its instance
-	Offer *Offering        // of a new node
-	Takes resources.List   // what a new node takes of its pool's limits
-	Low   LoweredMinValues // MinValues of a new node
-	Open  requirements.Set // of a new node: the labels that its pods decide, with the values that they left so far
+	Name     string
+	Known    requirements.Set // of a host
+	Exact    bool             // known are all labels there are
+	typed    bool             // known are all labels of its instance
+	Offering *Offering        // of a new node
+	Takes    resources.List   // what a new node takes of its pool's limits
+	Low      LoweredMinValues // MinValues of a new node
+	Open     requirements.Set // of a new node: the labels that its pods decide, with the values that they left so far
 
 	Taints []cluster.Taint
 	// of a host: whether it has what a pod requires
@@ -50,7 +50,7 @@ type PodLoad struct {
 
 // HasGuests reports whether the bin is a host on which the solution put pods that were not meant for it before.
 func (b *Bin) HasGuests() bool {
-	return b.Offer == nil && slices.ContainsFunc(b.Load, func(l PodLoad) bool { return !l.Settled })
+	return b.Offering == nil && slices.ContainsFunc(b.Load, func(l PodLoad) bool { return !l.Settled })
 }
 
 // Clone is a copy whose room and counts may be changed.
@@ -65,7 +65,7 @@ func (b *Bin) Clone() *Bin {
 // DomainOf is the bin's value for the topology key, NoDomain while it is open or where there is none.
 func (b *Bin) DomainOf(key string) string {
 	known := b.Known
-	if b.Offer != nil {
+	if b.Offering != nil {
 		known = b.Open
 		for _, l := range b.Load {
 			for _, p := range l.Pins {
@@ -79,8 +79,8 @@ func (b *Bin) DomainOf(key string) string {
 	if v, single := r.Single(); single {
 		return v
 	}
-	if !ok && b.Offer != nil {
-		if d := b.Offer.domainsFor(key); len(d) == 1 {
+	if !ok && b.Offering != nil {
+		if d := b.Offering.domainsFor(key); len(d) == 1 {
 			return d[0]
 		}
 	}
@@ -89,7 +89,7 @@ func (b *Bin) DomainOf(key string) string {
 
 // SameContents reports whether two new nodes are alike but for the names of their pods.
 func (b *Bin) SameContents(o *Bin) bool {
-	return b.Offer == o.Offer && slices.EqualFunc(b.Load, o.Load, func(x, y PodLoad) bool {
+	return b.Offering == o.Offering && slices.EqualFunc(b.Load, o.Load, func(x, y PodLoad) bool {
 		return x.Pod == y.Pod && x.Admission == y.Admission && x.Alt == y.Alt && len(x.Pods) == len(y.Pods)
 	})
 }

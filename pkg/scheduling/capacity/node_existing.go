@@ -135,9 +135,9 @@ func (f NodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 	return known
 }
 
-// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the offers
-// it may become, less their daemons, and never less than what it was made for. The ports are those that daemons may
-// take.
+// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the
+// offerings it may become, less their daemons, and never less than what it was made for. The ports are those that
+// daemons may take.
 func (en *ExistingNodes) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
 	var most resources.List // of what daemons take
 	found := false
@@ -172,13 +172,13 @@ func (en *ExistingNodes) leastRoom(c cluster.Claim) (room resources.List, ports 
 
 // StandingSpot is the spot capacity of the nodes that stay.
 func (en *ExistingNodes) StandingSpot() SpotUsage {
-	u := SpotUsage{ByPool: map[instancetypes.Offer]int64{},
+	u := SpotUsage{ByPool: map[instancetypes.OfferingKey]int64{},
 		share: cmp.Or(en.S.Rules.MaxSpotPoolFraction, defaultSpotPoolShare)}
 	for _, h := range en.All {
 		if h.MarkedForDeletion() {
 			continue
 		}
-		u.Add(h.Offer(), h.Capacity().CPU, 1)
+		u.Add(h.OfferingKey(), h.Capacity().CPU, 1)
 	}
 	return u
 }
@@ -190,7 +190,7 @@ func (en *ExistingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
 		return h.Node.VolumeLimits
 	}
 	out := map[string]int64{}
-	if m := en.Catalog.byType[h.Offer().Type]; m != nil {
+	if m := en.Catalog.byType[h.OfferingKey().Type]; m != nil {
 		maps.Copy(out, m.Volumes)
 	}
 	if h.Node != nil {

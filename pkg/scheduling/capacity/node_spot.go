@@ -10,7 +10,7 @@ const fewSpotNodes = 4
 
 // SpotUsage is the spot capacity of a cluster, in millicores.
 type SpotUsage struct {
-	ByPool map[instancetypes.Offer]int64
+	ByPool map[instancetypes.OfferingKey]int64
 	total  int64
 	Nodes  int
 	share  float64 // how much of all may be in one pool of capacity, that is one type in one zone
@@ -20,7 +20,7 @@ type SpotUsage struct {
 func (u SpotUsage) AreFew() bool { return u.Nodes < fewSpotNodes }
 
 // Add counts so much spot capacity more, or less.
-func (u *SpotUsage) Add(o instancetypes.Offer, cpu int64, nodes int) {
+func (u *SpotUsage) Add(o instancetypes.OfferingKey, cpu int64, nodes int) {
 	if o.CapacityType == instancetypes.Spot {
 		u.ByPool[o] += cpu
 		u.total += cpu
@@ -32,7 +32,7 @@ func (u *SpotUsage) Add(o instancetypes.Offer, cpu int64, nodes int) {
 func (u SpotUsage) MostInPool() int64 { return int64(u.share * float64(u.total)) }
 
 // ExceedsShare reports whether the pool of capacity has more than its share.
-func (u SpotUsage) ExceedsShare(o instancetypes.Offer) bool {
+func (u SpotUsage) ExceedsShare(o instancetypes.OfferingKey) bool {
 	return o.CapacityType == instancetypes.Spot && u.Nodes > fewSpotNodes &&
 		float64(u.ByPool[o]) > u.share*float64(u.total)
 }

@@ -8,16 +8,16 @@ import (
 // PriceClass is a number of pods that are alike.
 type PriceClass struct {
 	Need  []float64 // by resource, in units of the caller's choice
-	Count float64   // negative for a limited offer
+	Count float64   // negative for a limited offering
 	Group int32     // the group whose places it takes, -1 for none
-	Kind  int32     // classes of one kind may be on the same offers, as far as they fit
+	Kind  int32     // classes of one kind may be on the same offerings, as far as they fit
 	Most  float64   // on one node, beside what fits; 0 for any number
 
 	parts bool // it is no pod but a shape of which pods are parts
 }
 
-// NodeOffer is a node that can be bought any number of times, or one that is there.
-type NodeOffer struct {
+// NodeOffering is a node that can be bought any number of times, or one that is there.
+type NodeOffering struct {
 	Price float64
 	Room  []float64 // by resource
 	Holds []int32   // indexes of the classes that may be on it
@@ -26,17 +26,17 @@ type NodeOffer struct {
 
 // CoverProblem is what is to be covered, and with what.
 type CoverProblem struct {
-	Classes []PriceClass
-	Offers  []NodeOffer
-	Caps    []float64 // by group: how many pods of the group one node may hold
-	Rounds  int       // of column generation at most
+	Classes   []PriceClass
+	Offerings []NodeOffering
+	Caps      []float64 // by group: how many pods of the group one node may hold
+	Rounds    int       // of column generation at most
 }
 
 // ClassPrices is the outcome.
 type ClassPrices struct {
-	Value  []float64 // by class: the price of one pod; no offer can hold pods of more worth than it costs
+	Value  []float64 // by class: the price of one pod; no offering can hold pods of more worth than it costs
 	Bound  float64   // what any fleet for all classes costs at least: the sum of count times value
-	Fill   []float64 // by offer: about the most worth that it can hold, as last asked
+	Fill   []float64 // by offering: about the most worth that it can hold, as last asked
 	Least  float64   // the cost of the fractional fleet that was found; Bound <= optimum of the relaxation <= Least
 	Rounds int       // that were needed
 }
@@ -71,18 +71,18 @@ func NewSolver(p CoverProblem) *Solver {
 // which grows with their third power.
 func (s *Solver) HasManyClasses() bool { return s.s.m.hasMany() }
 
-// Solve prices the classes. Classes that no offer holds get the value 0.
+// Solve prices the classes. Classes that no offering holds get the value 0.
 func (s *Solver) Solve() ClassPrices {
 	out := s.s.generateColumns()
 	out.Value, out.Fill = s.reduced.originalValues(out.Value), s.s.upper
 	return out
 }
 
-// Reprice prices the classes for other counts, with the fills known so far. Of each limited offer the part limits is
+// Reprice prices the classes for other counts, with the fills known so far. Of each limited offering the part limits is
 // left. What it returns guides; it proves nothing.
 func (s *Solver) Reprice(count []float64, limits float64) []float64 {
 	counts := s.reduced.reducedCounts(count)
-	for i, o := range s.s.Offers {
+	for i, o := range s.s.Offerings {
 		if s.s.limit[i] >= 0 {
 			counts = append(counts, -o.Limit*limits)
 		}
@@ -105,7 +105,7 @@ func (s *solver) generateColumns() ClassPrices {
 	if s.m.hasMany() {
 		enough = enoughOf
 	}
-	all := true // ask every offer, which alone can prove a bound, or only those that came near lately
+	all := true // ask every offering, which alone can prove a bound, or only those that came near lately
 	for mix := calm; best.Rounds < last; {
 		best.Rounds++
 		s.m.improveBasis()
@@ -119,7 +119,7 @@ func (s *solver) generateColumns() ClassPrices {
 		if !exchanged && best.Least < with*(1+slight) {
 			break // exchanges were right all along
 		}
-		added := s.priceOffers(pure, all)
+		added := s.priceOfferings(pure, all)
 		if all {
 			s.makeFeasible()
 			if v := s.totalWorth(); v > best.Bound {
@@ -160,15 +160,16 @@ func (s *solver) mendingSteps() int { return max(mend, s.m.anew) }
 const (
 	// mend is how many steps a repricing may take at least before it begins anew.
 	mend = 500
-	// calm is the part of the best prices so far in those that offers are asked with.
+	// calm is the part of the best prices so far in those that offerings are asked with.
 	calm = 0.5
-	// every is how many rounds pass at most until all offers are asked again.
+	// every is how many rounds pass at most until all offerings are asked again.
 	every = 5
-	// few new columns are a sign that the offers that are asked have nothing more to tell.
+	// few new columns are a sign that the offerings that are asked have nothing more to tell.
 	few = 4
-	// exactTries is how often only those values are lowered that the best fill of an offer has, before all are.
+	// exactTries is how often only those values are lowered that the best fill of an offering has, before all are.
 	exactTries = 3
-	// near is the part of its price that an offer's best fill must be worth for the offer to be asked in every round.
+	// near is the part of its price that an offering's best fill must be worth for the offering to be asked in every
+	// round.
 	near = 0.9
 )
 
@@ -178,13 +179,13 @@ type solver struct {
 	filler  *KnapsackSolver
 	m       *masterProblem
 	differs []bool      // by resource: not all pods need the same
-	most    [][]float64 // by offer and position: how many of the class fit
+	most    [][]float64 // by offering and position: how many of the class fit
 	basis   []Basis
-	near    []int32     // offers to ask
-	upper   []float64   // by offer: the most worth when last asked
-	prices  [][]float64 // by offer: what resources and places on it were worth when its best fill was found
+	near    []int32     // offerings to ask
+	upper   []float64   // by offering: the most worth when last asked
+	prices  [][]float64 // by offering: what resources and places on it were worth when its best fill was found
 	over    []int32     // of those asked, the ones that could hold more worth than they cost
-	limit   []int32     // by offer: the class that stands for how many there are, -1 for any number
+	limit   []int32     // by offering: the class that stands for how many there are, -1 for any number
 }
 
 func newSolver(p CoverProblem) *solver {
@@ -193,16 +194,16 @@ func newSolver(p CoverProblem) *solver {
 		dims = len(p.Classes[0].Need)
 	}
 	limit := p.addLimits(dims)
-	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offers)),
-		upper: make([]float64, len(p.Offers)), prices: make([][]float64, len(p.Offers)),
-		basis: make([]Basis, len(p.Offers)), limit: limit}
+	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offerings)),
+		upper: make([]float64, len(p.Offerings)), prices: make([][]float64, len(p.Offerings)),
+		basis: make([]Basis, len(p.Offerings)), limit: limit}
 	s.filler.Value = make([]float64, len(p.Classes))
 	for _, c := range p.Classes {
 		s.filler.Need = append(s.filler.Need, c.Need...)
 		s.filler.Group = append(s.filler.Group, c.Group)
 	}
 	first := make([]column, len(p.Classes))
-	for i, o := range p.Offers {
+	for i, o := range p.Offerings {
 		s.most[i] = make([]float64, len(o.Holds))
 		for j, k := range o.Holds {
 			n := p.mostOn(k, o.Room)
@@ -215,17 +216,17 @@ func newSolver(p CoverProblem) *solver {
 	s.m = newMaster(p.Classes, first)
 	s.differs = make([]bool, dims)
 	for r := range dims {
-		s.differs[r] = p.offersVary(r)
+		s.differs[r] = p.offeringsVary(r)
 	}
 	return s
 }
 
-// addLimits adds a class for each offer of which there are so many: a node of it is one pod less of a class that has as
-// many less than none.
+// addLimits adds a class for each offering of which there are so many: a node of it is one pod less of a class that has
+// as many less than none.
 func (p *CoverProblem) addLimits(dims int) []int32 {
-	limit := make([]int32, len(p.Offers))
+	limit := make([]int32, len(p.Offerings))
 	p.Classes = slices.Clone(p.Classes)
-	for i, o := range p.Offers {
+	for i, o := range p.Offerings {
 		limit[i] = -1
 		if o.Limit > 0 {
 			limit[i] = int32(len(p.Classes))
@@ -259,21 +260,21 @@ func (p CoverProblem) mostOn(k int32, room []float64) float64 {
 	return max(0, math.Floor(n+tolerance))
 }
 
-// priceOffers asks offers, all or those that are near, for the best fill at the filler's values, and gives the master
-// those fills that would pay at the pure ones. It returns how many did.
-func (s *solver) priceOffers(pure []float64, all bool) int {
+// priceOfferings asks offerings, all or those that are near, for the best fill at the filler's values, and gives the
+// master those fills that would pay at the pure ones. It returns how many did.
+func (s *solver) priceOfferings(pure []float64, all bool) int {
 	s.over = s.over[:0]
 	if all {
 		s.near = s.near[:0]
-		for i := range s.Offers {
+		for i := range s.Offerings {
 			s.near = append(s.near, int32(i))
 		}
 	}
 	added := 0
-	var last []float64 // what resources were worth on the offer asked last
+	var last []float64 // what resources were worth on the offering asked last
 	kept := s.near[:0]
 	for _, i := range s.near {
-		o := &s.Offers[i]
+		o := &s.Offerings[i]
 		if s.limit[i] >= 0 {
 			kept = append(kept, i)
 			added += s.priceLimited(i, pure)
@@ -318,10 +319,10 @@ func (s *solver) priceOffers(pure []float64, all bool) int {
 	return added
 }
 
-// priceLimited asks an offer of which there are so many for the best fill. What one of it is worth follows from the
+// priceLimited asks an offering of which there are so many for the best fill. What one of it is worth follows from the
 // values of pods.
 func (s *solver) priceLimited(i int32, pure []float64) (added int) {
-	o, k := &s.Offers[i], s.limit[i]
+	o, k := &s.Offerings[i], s.limit[i]
 	s.upper[i] = s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
 	s.filler.Value[k] = s.upper[i]
 	c, gain := column{class: []int32{k}, amount: []float64{-1}, limited: true}, -pure[k]
@@ -338,12 +339,12 @@ func (s *solver) priceLimited(i int32, pure []float64) (added int) {
 	return 1
 }
 
-// makeFeasible lowers the filler's values until no offer can hold more worth than it costs. Only what was worth too
-// much together on some offer becomes less, so one bad price does not spoil all.
+// makeFeasible lowers the filler's values until no offering can hold more worth than it costs. Only what was worth too
+// much together on some offering becomes less, so one bad price does not spoil all.
 func (s *solver) makeFeasible() {
 	v := s.filler.Value
 	for _, i := range s.over {
-		o := &s.Offers[i]
+		o := &s.Offerings[i]
 		for try := 0; ; try++ {
 			upper := s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
 			if upper <= o.Price*(1+tolerance) {
@@ -369,7 +370,7 @@ func (s *solver) makeFeasible() {
 func (s *solver) revalueLimits() {
 	for i, k := range s.limit {
 		if k >= 0 {
-			o := &s.Offers[i]
+			o := &s.Offerings[i]
 			s.filler.Value[k] = s.filler.Fill(o.Holds, s.most[i], o.Room, &s.basis[i])
 		}
 	}

@@ -9,9 +9,9 @@ import (
 // One class of pods that fill a node exactly, so that price and bound are known.
 func TestSolveOneClass(t *testing.T) {
 	got := SolvePrices(CoverProblem{
-		Classes: []PriceClass{{Need: []float64{1, 2}, Count: 100, Group: -1}},
-		Offers:  []NodeOffer{{Price: 3, Room: []float64{10, 25}, Holds: []int32{0}}, {Price: 2, Room: []float64{5, 25}, Holds: []int32{0}}},
-		Rounds:  10,
+		Classes:   []PriceClass{{Need: []float64{1, 2}, Count: 100, Group: -1}},
+		Offerings: []NodeOffering{{Price: 3, Room: []float64{10, 25}, Holds: []int32{0}}, {Price: 2, Room: []float64{5, 25}, Holds: []int32{0}}},
+		Rounds:    10,
 	})
 	if math.Abs(got.Bound-30) > 1e-5 || math.Abs(got.Value[0]-0.3) > 1e-6 {
 		t.Errorf("bound %v value %v, want 30 and 0.3", got.Bound, got.Value)
@@ -22,22 +22,22 @@ func TestSolveOneClass(t *testing.T) {
 // twice as many.
 func TestSolveMixesShapes(t *testing.T) {
 	got := SolvePrices(CoverProblem{
-		Classes: []PriceClass{{Need: []float64{3, 1}, Count: 100, Group: -1}, {Need: []float64{1, 3}, Count: 100, Group: -1}},
-		Offers:  []NodeOffer{{Price: 10, Room: []float64{40, 40}, Holds: []int32{0, 1}}},
-		Rounds:  10,
+		Classes:   []PriceClass{{Need: []float64{3, 1}, Count: 100, Group: -1}, {Need: []float64{1, 3}, Count: 100, Group: -1}},
+		Offerings: []NodeOffering{{Price: 10, Room: []float64{40, 40}, Holds: []int32{0, 1}}},
+		Rounds:    10,
 	})
 	if math.Abs(got.Bound-100) > 1e-5 || math.Abs(got.Least-100) > 1e-5 {
 		t.Errorf("bound %v least %v, want 100", got.Bound, got.Least)
 	}
 }
 
-// An exchange of one pod for parts of smaller ones is wrong where a node holds no parts of them: by their amounts 1.44 of
-// the small ones take the place of the large one, but a node holds two of either.
+// An exchange of one pod for parts of smaller ones is wrong where a node holds no parts of them: by their amounts 1.44
+// of the small ones take the place of the large one, but a node holds two of either.
 func TestSolveDropsWrongExchanges(t *testing.T) {
 	got := SolvePrices(CoverProblem{
-		Classes: []PriceClass{{Need: []float64{4.9, 2}, Count: 1, Group: -1}, {Need: []float64{3.4, 1.3}, Count: 100, Group: -1}},
-		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
-		Rounds:  60,
+		Classes:   []PriceClass{{Need: []float64{4.9, 2}, Count: 1, Group: -1}, {Need: []float64{3.4, 1.3}, Count: 100, Group: -1}},
+		Offerings: []NodeOffering{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+		Rounds:    60,
 	})
 	if got.Bound < 49.9 || got.Bound > 50.5 {
 		t.Errorf("bound %v, want 50: a hundred pods by twos", got.Bound)
@@ -47,9 +47,9 @@ func TestSolveDropsWrongExchanges(t *testing.T) {
 // Work grows with the third power of the classes, so those without pods have no part in it.
 func TestClassesWithoutPodsAreNoWork(t *testing.T) {
 	s := NewSolver(CoverProblem{
-		Classes: []PriceClass{{Need: []float64{1, 2}, Count: 5, Group: -1}, {Need: []float64{2, 1}, Group: -1}},
-		Offers:  []NodeOffer{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
-		Rounds:  10,
+		Classes:   []PriceClass{{Need: []float64{1, 2}, Count: 5, Group: -1}, {Need: []float64{2, 1}, Group: -1}},
+		Offerings: []NodeOffering{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+		Rounds:    10,
 	})
 	if n := s.s.m.rowCount(); n != 1 {
 		t.Errorf("it works with %d classes, want the one with pods", n)
@@ -62,9 +62,9 @@ func TestClassesWithoutPodsAreNoWork(t *testing.T) {
 // A group that keeps its pods apart needs a node for each pod.
 func TestSolveGroups(t *testing.T) {
 	got := SolvePrices(CoverProblem{
-		Classes: []PriceClass{{Need: []float64{1}, Count: 6, Group: 0}, {Need: []float64{2}, Count: 4, Group: 0}, {Need: []float64{1}, Count: 4, Group: -1}},
-		Offers:  []NodeOffer{{Price: 1, Room: []float64{8}, Holds: []int32{0, 1, 2}}},
-		Caps:    []float64{1}, Rounds: 40,
+		Classes:   []PriceClass{{Need: []float64{1}, Count: 6, Group: 0}, {Need: []float64{2}, Count: 4, Group: 0}, {Need: []float64{1}, Count: 4, Group: -1}},
+		Offerings: []NodeOffering{{Price: 1, Room: []float64{8}, Holds: []int32{0, 1, 2}}},
+		Caps:      []float64{1}, Rounds: 40,
 	})
 	if math.Abs(got.Bound-10) > 0.01 {
 		t.Errorf("bound %v, want 10", got.Bound)
@@ -113,7 +113,7 @@ func small(r *rand.Rand) CoverProblem {
 		p.Classes = append(p.Classes, c)
 	}
 	for i := range 1 + r.IntN(3) {
-		o := NodeOffer{Price: 0.5 + r.Float64()*4}
+		o := NodeOffering{Price: 0.5 + r.Float64()*4}
 		for range dims {
 			o.Room = append(o.Room, float64(1+r.IntN(12)))
 		}
@@ -122,12 +122,12 @@ func small(r *rand.Rand) CoverProblem {
 				o.Holds = append(o.Holds, int32(k))
 			}
 		}
-		p.Offers = append(p.Offers, o)
+		p.Offerings = append(p.Offerings, o)
 	}
 	// A class that fits nowhere is left out of the bound; let there be none.
 	for k := range p.Classes {
 		fits := false
-		for _, o := range p.Offers {
+		for _, o := range p.Offerings {
 			for _, h := range o.Holds {
 				fits = fits || int(h) == k && p.mostOn(int32(k), o.Room) > 0
 			}
@@ -139,24 +139,24 @@ func small(r *rand.Rand) CoverProblem {
 	return p
 }
 
-// alike has so many classes that may be on the same offers that they are priced by shapes.
+// alike has so many classes that may be on the same offerings that they are priced by shapes.
 func alike(r *rand.Rand) CoverProblem {
 	p := CoverProblem{Rounds: 1 + r.IntN(12)}
 	for range 4 + r.IntN(2) {
 		p.Classes = append(p.Classes, PriceClass{Need: []float64{float64(1 + r.IntN(5)), float64(1 + r.IntN(5)), 1}, Count: float64(r.IntN(3)), Group: -1})
 	}
 	for range 1 + r.IntN(2) {
-		o := NodeOffer{Price: 0.5 + r.Float64()*4, Room: []float64{float64(5 + r.IntN(8)), float64(5 + r.IntN(8)), float64(1 + r.IntN(4))}}
+		o := NodeOffering{Price: 0.5 + r.Float64()*4, Room: []float64{float64(5 + r.IntN(8)), float64(5 + r.IntN(8)), float64(1 + r.IntN(4))}}
 		for k := range p.Classes {
 			o.Holds = append(o.Holds, int32(k))
 		}
-		p.Offers = append(p.Offers, o)
+		p.Offerings = append(p.Offerings, o)
 	}
 	return p
 }
 
-// fills lists every set of whole pods that fits on one node of the offer.
-func fills(p CoverProblem, o NodeOffer) [][]int {
+// fills lists every set of whole pods that fits on one node of the offering.
+func fills(p CoverProblem, o NodeOffering) [][]int {
 	out := [][]int{make([]int, len(p.Classes))}
 	for _, k := range o.Holds {
 		for _, f := range out {
@@ -172,7 +172,7 @@ func fills(p CoverProblem, o NodeOffer) [][]int {
 	return out
 }
 
-func holds(p CoverProblem, o NodeOffer, fill []int) bool {
+func holds(p CoverProblem, o NodeOffering, fill []int) bool {
 	used, places := make([]float64, len(o.Room)), make([]float64, len(p.Caps))
 	for k, n := range fill {
 		c := p.Classes[k]
@@ -206,7 +206,7 @@ func bruteForce(p CoverProblem) float64 {
 		price float64
 	}
 	var ways []way
-	for _, o := range p.Offers {
+	for _, o := range p.Offerings {
 		for _, f := range fills(p, o)[1:] {
 			ways = append(ways, way{f, o.Price})
 		}
@@ -236,10 +236,10 @@ func bruteForce(p CoverProblem) float64 {
 	return cost[size-1]
 }
 
-// checkWorth fails where what fits on an offer is worth more than the offer costs.
+// checkWorth fails where what fits on an offering is worth more than the offering costs.
 func checkWorth(t *testing.T, seed uint64, p CoverProblem, value []float64) {
 	t.Helper()
-	for _, o := range p.Offers {
+	for _, o := range p.Offerings {
 		for _, fill := range fills(p, o) {
 			worth := 0.0
 			for k, n := range fill {

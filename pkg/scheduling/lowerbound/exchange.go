@@ -10,8 +10,8 @@ import (
 const slight = 1e-3
 
 // exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another
-// class, where theirs together need no more and may be on every offer that the other may be on. In a fractional fleet
-// that is always possible, so they change the cost little or not at all; but they tell at once how the prices of
+// class, where theirs together need no more and may be on every offering that the other may be on. In a fractional
+// fleet that is always possible, so they change the cost little or not at all; but they tell at once how the prices of
 // classes hang together, which columns of nodes tell only one after the other. What they are wrong about (that amounts
 // on one node are whole, and the resources they leave out) Solve mends by going on without them. Bounds do not rest on
 // them.
@@ -30,7 +30,7 @@ func (s *solver) exchangeColumns() []column {
 		p, q := s.Classes[a].Need, s.Classes[b].Need
 		return cmp.Or(cmp.Compare(p[y]*q[x], q[y]*p[x]), cmp.Compare(p[x]+p[y], q[x]+q[y]), cmp.Compare(a, b))
 	})
-	on := s.offersOf()
+	on := s.offeringsOf()
 	var out []column
 	for at, j := range order {
 		below, above := int32(-1), int32(-1)
@@ -90,7 +90,7 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 				w.parts += c.Count * c.Need[r] / max(largest[r], tolerance)
 			}
 		}
-		if w.pods > 0 && p.offersVary(r) {
+		if w.pods > 0 && p.offeringsVary(r) {
 			list = append(list, w)
 		}
 	}
@@ -107,14 +107,14 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 // wordBits is how many bits one word of a set has.
 const wordBits = 64
 
-// offersOf are, by class, the offers it may be on, as bits.
-func (s *solver) offersOf() [][]uint64 {
-	words := (len(s.Offers) + wordBits - 1) / wordBits
+// offeringsOf are, by class, the offerings it may be on, as bits.
+func (s *solver) offeringsOf() [][]uint64 {
+	words := (len(s.Offerings) + wordBits - 1) / wordBits
 	out := make([][]uint64, len(s.Classes))
 	for k := range out {
 		out[k] = make([]uint64, words)
 	}
-	for i, o := range s.Offers {
+	for i, o := range s.Offerings {
 		for _, k := range o.Holds {
 			out[k][i/wordBits] |= 1 << (i % wordBits)
 		}
@@ -140,7 +140,7 @@ func (s *solver) canReplace(i, j int32, on [][]uint64) bool {
 func (s *solver) replacementShare(i, j int32) float64 {
 	t := plenty
 	for r, x := range s.Classes[i].Need {
-		if x > 0 && s.offersVary(r) {
+		if x > 0 && s.offeringsVary(r) {
 			t = min(t, s.Classes[j].Need[r]/x)
 		}
 	}

@@ -17,7 +17,7 @@ const (
 	// boughtAtOnce is the part of the fleet that is left of which nearly whole nodes are bought before what is left
 	// then is priced anew.
 	boughtAtOnce = 0.05
-	// askAll is after how many rounds all offers are asked again.
+	// askAll is after how many rounds all offerings are asked again.
 	askAll = 5
 	// kept is by how much, as a part of its price, a node may cost more than its pods are worth to be remembered.
 	kept = 0.1
@@ -25,14 +25,14 @@ const (
 
 // FleetNode is one node of a fleet with its pods.
 type FleetNode struct {
-	Offer  int32 // index
-	Class  []int32
-	Amount []int // by position of Class: pods
+	Offering int32 // index
+	Class    []int32
+	Amount   []int // by position of Class: pods
 }
 
 // CoverByWholeNodes covers classes with whole nodes of whole pods, cheaply: again and again it solves the relaxation in
 // which nodes hold whole pods and only their number may be a fraction, buys those that are whole or nearly so, and
-// prices what is left anew. It proves nothing. Classes that no offer holds are left out, and some of the others are
+// prices what is left anew. It proves nothing. Classes that no offering holds are left out, and some of the others are
 // when it has done so much work (of about a nanosecond each); no limit is meant by 0.
 func CoverByWholeNodes(p CoverProblem, work int) []FleetNode {
 	d := newDive(p, work)
@@ -52,7 +52,7 @@ type diveSearch struct {
 	fleet  []FleetNode // the cheapest that was found
 	best   float64     // what it costs
 	dived  bool
-	holds  [][]bool // by offer and class
+	holds  [][]bool // by offering and class
 }
 
 func newDive(p CoverProblem, work int) *diveSearch {
@@ -64,8 +64,8 @@ func newDive(p CoverProblem, work int) *diveSearch {
 			c.Most = max(1, c.Count)
 		}
 	}
-	d.holds = make([][]bool, len(p.Offers))
-	for i, o := range p.Offers {
+	d.holds = make([][]bool, len(p.Offerings))
+	for i, o := range p.Offerings {
 		d.holds[i] = make([]bool, len(p.Classes))
 		for _, k := range o.Holds {
 			d.holds[i][k] = true
@@ -147,7 +147,7 @@ func (d *diveSearch) demandLeft() {
 				c.cost, c.spoilt = 10*c.cost, true
 				if len(c.class) == 1 && d.left[k] > 0 {
 					if o, ok := d.cheapestFor([]int32{k}, []int{int(d.left[k])}); ok {
-						m.addColumn(column{cost: d.Offers[o].Price, class: []int32{k}, amount: []float64{d.left[k]}})
+						m.addColumn(column{cost: d.Offerings[o].Price, class: []int32{k}, amount: []float64{d.left[k]}})
 					}
 				}
 				break
@@ -202,15 +202,15 @@ func (d *diveSearch) buyColumn(c column, times int) bool {
 				x.Class, x.Amount = append(x.Class, k), append(x.Amount, int(n))
 			}
 		}
-		offer, ok := d.cheapestFor(x.Class, x.Amount)
+		offering, ok := d.cheapestFor(x.Class, x.Amount)
 		if !ok {
 			return bought
 		}
-		x.Offer = offer
+		x.Offering = offering
 		for i, k := range x.Class {
 			d.left[k] -= float64(x.Amount[i])
 		}
-		d.bought, d.spent, bought = append(d.bought, x), d.spent+d.Offers[offer].Price, true
+		d.bought, d.spent, bought = append(d.bought, x), d.spent+d.Offerings[offering].Price, true
 	}
 	return bought
 }
@@ -223,13 +223,13 @@ func (d *diveSearch) findLastNode() {
 			x.Class, x.Amount = append(x.Class, int32(k)), append(x.Amount, int(n))
 		}
 	}
-	if o, ok := d.cheapestFor(x.Class, x.Amount); ok && d.spent+d.Offers[o].Price < d.best {
-		x.Offer = o
-		d.best, d.fleet = d.spent+d.Offers[o].Price, append(slices.Clone(d.bought), x)
+	if o, ok := d.cheapestFor(x.Class, x.Amount); ok && d.spent+d.Offerings[o].Price < d.best {
+		x.Offering = o
+		d.best, d.fleet = d.spent+d.Offerings[o].Price, append(slices.Clone(d.bought), x)
 	}
 }
 
-// cheapestFor is the cheapest offer that holds so many pods of the classes, the first of several.
+// cheapestFor is the cheapest offering that holds so many pods of the classes, the first of several.
 func (d *diveSearch) cheapestFor(class []int32, amount []int) (at int32, ok bool) {
 	if len(class) == 0 {
 		return 0, false
@@ -249,9 +249,9 @@ func (d *diveSearch) cheapestFor(class []int32, amount []int) (at int32, ok bool
 			}
 		}
 	}
-	for i := range d.Offers {
-		o := &d.Offers[i]
-		if ok && o.Price >= d.Offers[at].Price {
+	for i := range d.Offerings {
+		o := &d.Offerings[i]
+		if ok && o.Price >= d.Offerings[at].Price {
 			continue
 		}
 		room := true

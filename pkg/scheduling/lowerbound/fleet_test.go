@@ -10,15 +10,15 @@ import (
 // large one than in pairs.
 func TestFleetIsWhole(t *testing.T) {
 	p := CoverProblem{
-		Classes: []PriceClass{{Need: []float64{6, 1}, Count: 10, Group: -1}, {Need: []float64{5, 1}, Count: 10, Group: -1}},
-		Offers:  []NodeOffer{{Price: 2, Room: []float64{10, 10}, Holds: []int32{0, 1}}, {Price: 4.5, Room: []float64{25, 10}, Holds: []int32{1}}},
+		Classes:   []PriceClass{{Need: []float64{6, 1}, Count: 10, Group: -1}, {Need: []float64{5, 1}, Count: 10, Group: -1}},
+		Offerings: []NodeOffering{{Price: 2, Room: []float64{10, 10}, Holds: []int32{0, 1}}, {Price: 4.5, Room: []float64{25, 10}, Holds: []int32{1}}},
 	}
 	nodes := map[int32]int{}
 	for _, n := range CoverByWholeNodes(p, 0) {
-		nodes[n.Offer]++
+		nodes[n.Offering]++
 	}
 	if nodes[0] != 10 || nodes[1] != 2 {
-		t.Errorf("nodes by offer %v, want 10 of the first and 2 of the second", nodes)
+		t.Errorf("nodes by offering %v, want 10 of the first and 2 of the second", nodes)
 	}
 }
 
@@ -41,10 +41,10 @@ func TestFleetHoldsAllAndIsNearTheBest(t *testing.T) {
 				fill[k] = n.Amount[i]
 				left[k] -= n.Amount[i]
 			}
-			if !holds(p, p.Offers[n.Offer], fill) {
-				t.Fatalf("seed %d: no node of offer %d holds %v: %+v", seed, n.Offer, fill, p)
+			if !holds(p, p.Offerings[n.Offering], fill) {
+				t.Fatalf("seed %d: no node of offering %d holds %v: %+v", seed, n.Offering, fill, p)
 			}
-			usd += p.Offers[n.Offer].Price
+			usd += p.Offerings[n.Offering].Price
 		}
 		for k, n := range left {
 			if n != 0 {

@@ -27,14 +27,14 @@ func market(seed uint64, classes int) CoverProblem {
 	for _, ratio := range []float64{2, 4, 8} {
 		for _, cores := range []float64{2, 4, 8, 16, 32} {
 			for zone := range 2 {
-				o := NodeOffer{Price: (0.03*cores + 0.005*cores*ratio) * (0.9 + 0.2*r.Float64()),
+				o := NodeOffering{Price: (0.03*cores + 0.005*cores*ratio) * (0.9 + 0.2*r.Float64()),
 					Room: []float64{cores - 0.2, cores*ratio - 1, 29}}
 				for k, c := range p.Classes {
 					if c.Kind == 0 || zone == 0 {
 						o.Holds = append(o.Holds, int32(k))
 					}
 				}
-				p.Offers = append(p.Offers, o)
+				p.Offerings = append(p.Offerings, o)
 			}
 		}
 	}
@@ -177,7 +177,7 @@ func TestFleetsOfMarketsAreNearTheirBound(t *testing.T) {
 			}
 			steps += d.w.work + d.w.m.work
 			for _, n := range d.fleet {
-				usd += p.Offers[n.Offer].Price
+				usd += p.Offerings[n.Offering].Price
 			}
 		}
 		t.Logf("%d classes: %.5f of the bound in %d steps", c.classes, usd/bound, steps)

@@ -21,7 +21,7 @@ func (c *column) exchanges() bool { return c.amount[len(c.amount)-1] < 0 }
 // masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
 // revised simplex method with the inverse of the basis in full.
 type masterProblem struct {
-	row     []int32 // by class: its row, -1 for one without pods or offers
+	row     []int32 // by class: its row, -1 for one without pods or offerings
 	class   []int32 // by row
 	demand  []float64
 	columns []column

@@ -31,7 +31,7 @@ type classPart struct {
 }
 
 // reducedProblem is a smaller problem whose prices give valid prices of the original: many classes that may be on the
-// same offers and need two resources in different ratios are told as parts of a few shapes, their rays. What a
+// same offerings and need two resources in different ratios are told as parts of a few shapes, their rays. What a
 // fractional node can hold of pods it can hold of their parts, so prices under which no node holds too much worth of
 // parts are good for pods.
 type reducedProblem struct {
@@ -41,8 +41,8 @@ type reducedProblem struct {
 
 // reduceProblem makes the problem as small as it has to be.
 func reduceProblem(p CoverProblem) reducedProblem {
-	holds := make([][]int32, len(p.Classes)) // by class: offers
-	for i, o := range p.Offers {
+	holds := make([][]int32, len(p.Classes)) // by class: offerings
+	for i, o := range p.Offerings {
 		for _, k := range o.Holds {
 			holds[k] = append(holds[k], int32(i))
 		}
@@ -50,7 +50,7 @@ func reduceProblem(p CoverProblem) reducedProblem {
 	var vary []bool // by resource: not all classes need the same
 	if len(p.Classes) > 0 {
 		for i := range p.Classes[0].Need {
-			vary = append(vary, p.offersVary(i))
+			vary = append(vary, p.offeringsVary(i))
 		}
 	}
 	var out reducedProblem
@@ -84,7 +84,7 @@ func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) red
 		}
 		groups[key] = append(groups[key], int32(k))
 	}
-	offers := make([][]int32, len(p.Offers)) // by offer: classes of the reduced problem
+	offerings := make([][]int32, len(p.Offerings)) // by offering: classes of the reduced problem
 	for _, key := range keys {
 		if list := groups[key]; len(list) <= d.few {
 			for _, k := range list {
@@ -93,7 +93,7 @@ func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) red
 		} else {
 			first := len(r.problem.Classes)
 			r.shapeClasses(p, list, d.rays, x, y)
-			on := make([]bool, len(p.Offers))
+			on := make([]bool, len(p.Offerings))
 			for _, k := range list {
 				for _, o := range holds[k] {
 					on[o] = true
@@ -101,20 +101,20 @@ func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) red
 			}
 			for o, any := range on {
 				for c := first; any && c < len(r.problem.Classes); c++ {
-					offers[o] = append(offers[o], int32(c))
+					offerings[o] = append(offerings[o], int32(c))
 				}
 			}
 		}
 	}
-	for i, o := range p.Offers {
+	for i, o := range p.Offerings {
 		for _, k := range o.Holds {
 			if parts := r.parts[k]; len(parts) == 1 && parts[0].amount == 1 &&
 				!r.problem.Classes[parts[0].class].parts {
-				offers[i] = append(offers[i], parts[0].class)
+				offerings[i] = append(offerings[i], parts[0].class)
 			}
 		}
-		r.problem.Offers = append(r.problem.Offers, NodeOffer{Price: o.Price, Room: o.Room,
-			Holds: offers[i], Limit: o.Limit})
+		r.problem.Offerings = append(r.problem.Offerings, NodeOffering{Price: o.Price, Room: o.Room,
+			Holds: offerings[i], Limit: o.Limit})
 	}
 	return r
 }
@@ -133,7 +133,7 @@ func (c PriceClass) usesOnlyScarcest(x, y int, vary []bool) bool {
 	return true
 }
 
-func (p CoverProblem) offersVary(r int) bool {
+func (p CoverProblem) offeringsVary(r int) bool {
 	return slices.ContainsFunc(p.Classes,
 		func(c PriceClass) bool { return c.Count >= 0 && c.Need[r] != p.Classes[0].Need[r] })
 }
@@ -153,10 +153,10 @@ func (p CoverProblem) leastApart(many int) float64 {
 	return counts[len(counts)-1-many] + tolerance
 }
 
-// largestRoom is the most of each resource that any offer has.
+// largestRoom is the most of each resource that any offering has.
 func (p CoverProblem) largestRoom() []float64 {
 	var out []float64
-	for _, o := range p.Offers {
+	for _, o := range p.Offerings {
 		if o.Limit > 0 {
 			continue
 		}

@@ -6,11 +6,11 @@ const little = 2e-4
 // wholePodProblem is a problem whose nodes hold whole pods.
 type wholePodProblem struct {
 	*solver
-	fill     []float64   // by offer: no fill is worth more
+	fill     []float64   // by offering: no fill is worth more
 	patience int         // steps of looking for one
 	left     []float64   // by class: most pods that one holds
-	every    []int32     // all offers
-	close    []int32     // offers that came near to being worth their price, to be asked first
+	every    []int32     // all offerings
+	close    []int32     // offerings that came near to being worth their price, to be asked first
 	work     int         // numbers it went through
 	mosts    []float64   // see mostNow
 	needs    [][]podNeed // by class: what a pod needs some of, see needsOf
@@ -29,22 +29,22 @@ type wholePodProblem struct {
 }
 
 func newWholePodProblem(s *solver, patience int) *wholePodProblem {
-	return &wholePodProblem{solver: s, fill: make([]float64, len(s.Offers)), patience: patience,
+	return &wholePodProblem{solver: s, fill: make([]float64, len(s.Offerings)), patience: patience,
 		needs: needsOf(s.Classes)}
 }
 
-// closeToPrice is the part of its price that the best fill of an offer must be worth for it to be asked again soon.
+// closeToPrice is the part of its price that the best fill of an offering must be worth for it to be asked again soon.
 const closeToPrice = 0.95
 
-// priceWholePods finds the best fill of every offer, or of every one that came close to its price when all were asked,
-// at the filler's values and gives the master those that would pay at the pure ones. It returns how many did.
+// priceWholePods finds the best fill of every offering, or of every one that came close to its price when all were
+// asked, at the filler's values and gives the master those that would pay at the pure ones. It returns how many did.
 func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 	asked := w.close
 	if all {
-		w.close, asked = w.close[:0], w.everyOffer()
+		w.close, asked = w.close[:0], w.everyOffering()
 	}
 	for _, i := range asked {
-		o := &w.Offers[i]
+		o := &w.Offerings[i]
 		if w.fill[i] = w.fillOf(o, int(i), o.Price); all && w.fill[i] > closeToPrice*o.Price {
 			w.close = append(w.close, i)
 		}
@@ -64,9 +64,9 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 	return added
 }
 
-// everyOffer lists the indexes of all offers.
-func (w *wholePodProblem) everyOffer() []int32 {
-	for i := len(w.every); i < len(w.Offers); i++ {
+// everyOffering lists the indexes of all offerings.
+func (w *wholePodProblem) everyOffering() []int32 {
+	for i := len(w.every); i < len(w.Offerings); i++ {
 		w.every = append(w.every, int32(i))
 	}
 	return w.every
@@ -77,9 +77,9 @@ const leastBetter = 1 + tolerance
 
 // fillOf looks for the fill of whole pods that is worth most, if one is worth more than so much and a little, by
 // depth-first search under the prices of room that the best fill of fractions has. It returns a bound of what any fill
-// is worth. Where what was known before proves that a fill is worth much less, it looks no closer: offers that come
+// is worth. Where what was known before proves that a fill is worth much less, it looks no closer: offerings that come
 // close to their price are asked again soon, so the bound has to tell them from others.
-func (w *wholePodProblem) fillOf(o *NodeOffer, at int, least float64) float64 {
+func (w *wholePodProblem) fillOf(o *NodeOffering, at int, least float64) float64 {
 	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], least*(1+little), 0
 	mosts := w.mostNow(o, at)
 	if w.prices[at] != nil { // what proved it often still proves it

@@ -70,8 +70,8 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 	w.n, w.best = append(w.n[:0], make([]int32, n)...), append(w.best[:0], make([]int32, n)...)
 }
 
-// mostNow is how many pods of each class that the offer holds one node may have.
-func (w *wholePodProblem) mostNow(o *NodeOffer, at int) []float64 {
+// mostNow is how many pods of each class that the offering holds one node may have.
+func (w *wholePodProblem) mostNow(o *NodeOffering, at int) []float64 {
 	most := w.solver.most[at]
 	w.mosts = w.mosts[:0]
 	for j, k := range o.Holds {

@@ -68,7 +68,7 @@ func (c domainChoice) openCount() (n int) {
 func (dd *domainDivision) roomIn(l *PodBatch, key string) []int {
 	out := make([]int, len(dd.top.Domains[key]))
 	for _, b := range dd.a.Bins {
-		if b.Offer != nil {
+		if b.Offering != nil {
 			continue
 		}
 		d, ok := dd.top.DomainIDs[key][b.DomainOf(key)]
@@ -248,7 +248,7 @@ func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.Domai
 		return price
 	}
 	for _, b := range pk.a.Bins {
-		if b.Offer == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
+		if b.Offering == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
 			pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
@@ -288,7 +288,7 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 		n += pods
 	}
 	for _, b := range pk.a.Bins {
-		if b.Offer != nil && b.Offer.Reservation != nil && b.Offer.FirstAlternative(adm) >= 0 {
+		if b.Offering != nil && b.Offering.Reservation != nil && b.Offering.FirstAlternative(adm) >= 0 {
 			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.siteOf(b)))
 		}
 	}

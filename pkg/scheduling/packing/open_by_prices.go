@@ -18,21 +18,21 @@ const (
 	stale = 0.9
 	// staler is the same where there are many classes, and pricing them takes its time.
 	staler = 0.8
-	// looks is how many of the offers that seem best are tried with whole pods.
+	// looks is how many of the offerings that seem best are tried with whole pods.
 	looks = 8
-	// thorough is how many times offers are looked at again until all are, not only the hopeful.
+	// thorough is how many times offerings are looked at again until all are, not only the hopeful.
 	thorough = 16
-	// hopeful is what an offer's best fill costs at most, as a part of what it is worth, for the offer to be looked at
-	// again.
+	// hopeful is what an offering's best fill costs at most, as a part of what it is worth, for the offering to be
+	// looked at again.
 	hopeful = 1.15
-	// most is how many offers are looked at in each batch.
+	// most is how many offerings are looked at in each batch.
 	most = 40
-	// refresh is how many batches pass until all offers are looked at again.
+	// refresh is how many batches pass until all offerings are looked at again.
 	refresh = 5
 )
 
-// PriceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offer could hold the
-// most worth for its price, and makes a few such nodes.
+// PriceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offering could hold
+// the most worth for its price, and makes a few such nodes.
 type PriceGuide struct {
 	a      *Solution
 	prices PodPrices // the classes of its groups are classes of these
@@ -41,8 +41,8 @@ type PriceGuide struct {
 	cands  []*Candidate
 	active []*Candidate
 	most   []float64
-	Fits   func(l *PodBatch, offer int) int // pods of the batch that a node of the offer holds, nil to ask the offer
-	last   []float64                        // while offers are sifted: what resources were worth on the one asked last
+	Fits   func(l *PodBatch, offering int) int // pods of the batch that a node holds, nil to ask the offering
+	last   []float64                           // while offerings are sifted: worth of resources on the last
 	sifts  int
 	fresh  bool // values are new since the active were asked
 	moved  bool // values are new since all hopeful ones were asked
@@ -65,11 +65,11 @@ func (op NodeOpener) NewPriceGuide(prices PodPrices) *PriceGuide {
 }
 
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
-// It returns true when an offer came to the ceiling of its pool of capacity and others have to be looked at.
+// It returns true when an offering came to the ceiling of its pool of capacity and others have to be looked at.
 func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) bool {
 	g := op.NewPriceGuide(podPricesFor(op.A))
-	offers := op.CandidateOffers(pools, batches)
-	g.PrepareGroups(offers, batches)
+	offerings := op.CandidateOfferings(pools, batches)
+	g.PrepareGroups(offerings, batches)
 	sift, priced, since, again := true, math.Inf(1), 0, stale
 	if g.prices.HasManyClasses() {
 		again = staler
@@ -92,20 +92,20 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 		}
 		since++
 		sift = since >= refresh && g.moved
-		times := max(1, int(batchShare*g.remainingWorth()/max(best.Offer.Price, rounding)))
-		_, full := op.A.openCopies(best.Offer, takes, times)
-		if slices.Contains(takes[0].Batch.refused, best.Offer.InstanceType.Pool) {
+		times := max(1, int(batchShare*g.remainingWorth()/max(best.Offering.Price, rounding)))
+		_, full := op.A.openCopies(best.Offering, takes, times)
+		if slices.Contains(takes[0].Batch.refused, best.Offering.InstanceType.Pool) {
 			continue // others do without what MinValues refused
 		}
 		if full {
-			return op.A.Used.spotAllowance(best.Offer, 1) == 0
+			return op.A.Used.spotAllowance(best.Offering, 1) == 0
 		}
 	}
 	return false
 }
 
 // PrepareGroups finds the groups of the batches, and the candidates that hold pods of some of them.
-func (g *PriceGuide) PrepareGroups(offers []*capacity.Offering, batches []*PodBatch) {
+func (g *PriceGuide) PrepareGroups(offerings []*capacity.Offering, batches []*PodBatch) {
 	classes, groupCaps := g.prices.PriceClasses()
 	type alike struct {
 		class int32
@@ -132,15 +132,15 @@ func (g *PriceGuide) PrepareGroups(offers []*capacity.Offering, batches []*PodBa
 		g.Filler.Group = append(g.Filler.Group, classes[id.class].Group)
 	}
 	g.Filler.Value = make([]float64, len(g.Items))
-	g.findCandidates(offers, g.prices.ScaleUnits())
+	g.findCandidates(offerings, g.prices.ScaleUnits())
 }
 
-// findCandidates finds the offers that hold pods of some group.
-func (g *PriceGuide) findCandidates(offers []*capacity.Offering, units []float64) {
+// findCandidates finds the offerings that hold pods of some group.
+func (g *PriceGuide) findCandidates(offerings []*capacity.Offering, units []float64) {
 	m := g.Memory
-	m.reserveCandidates(len(offers), len(units))
+	m.reserveCandidates(len(offerings), len(units))
 	g.cands = m.list
-	for at, o := range offers {
+	for at, o := range offerings {
 		m.reserveItems(len(g.Items))
 		from := len(m.items)
 		for i, it := range g.Items {
@@ -149,14 +149,14 @@ func (g *PriceGuide) findCandidates(offers []*capacity.Offering, units []float64
 			}
 		}
 		if to := len(m.items); to > from {
-			m.all[at] = Candidate{index: at, Offer: o, room: m.scaleRoom(o.Room, units), items: m.items[from:to:to],
+			m.all[at] = Candidate{index: at, Offering: o, room: m.scaleRoom(o.Room, units), items: m.items[from:to:to],
 				fits: m.fits[from:to:to]}
 			g.cands = append(g.cands, &m.all[at])
 		}
 	}
 }
 
-// fitCount is how many pods of the batch alone a node of the offer, which is at this place among those asked, holds.
+// fitCount is how many pods of the batch alone a node of the offering, which is at this place among those asked, holds.
 func (g *PriceGuide) fitCount(l *PodBatch, at int, o *capacity.Offering) int {
 	if g.Fits != nil {
 		return g.Fits(l, at)
@@ -255,8 +255,8 @@ func (g *PriceGuide) BestOfActive() (*Candidate, []BatchTake) {
 		}
 		g.ScoreCandidate(c)
 		t, value := g.FillWholePods(c)
-		if value > 0 && g.a.OfferCost(c.Offer)/value < score {
-			best, takes, score = c, t, g.a.OfferCost(c.Offer)/value
+		if value > 0 && g.a.OfferingCost(c.Offering)/value < score {
+			best, takes, score = c, t, g.a.OfferingCost(c.Offering)/value
 		}
 	}
 	slices.SortFunc(g.active, betterScore)
@@ -297,7 +297,7 @@ func (g *PriceGuide) scoreLowerBound(c *Candidate) float64 {
 	if len(g.last) == 0 {
 		return 0
 	}
-	return g.a.OfferCost(c.Offer) / max(leastDivisor, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+	return g.a.OfferingCost(c.Offering) / max(leastDivisor, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
 }
 
 func betterScore(x, y *Candidate) int {
@@ -309,7 +309,7 @@ func betterScore(x, y *Candidate) int {
 func (g *PriceGuide) ScoreCandidate(c *Candidate) {
 	worth := g.Filler.Fill(c.items, g.mostOf(c), c.room, &c.basis)
 	if c.host == nil {
-		c.score = g.a.OfferCost(c.Offer) / max(leastDivisor, worth)
+		c.score = g.a.OfferingCost(c.Offering) / max(leastDivisor, worth)
 	}
 }
 
@@ -329,7 +329,7 @@ type rankedItem struct {
 	density float64
 }
 
-// FillWholePods tells what whole pods a new node of the candidate's offer would hold, beginning with the fill the
+// FillWholePods tells what whole pods a new node of the candidate's offering would hold, beginning with the fill the
 // filler found last.
 func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
 	list := g.Memory.ranked[:0]

@@ -21,9 +21,9 @@ func waitingAdmissions(batches []*PodBatch) []*podclass.Admission {
 	return podclass.DistinctAdmissions(asks)
 }
 
-// CandidateOffers are the offers worth a look: those that are available, within limits, and not beaten by a cheaper one
-// of the pool that admits as much and holds as much.
-func (op NodeOpener) CandidateOffers(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
+// CandidateOfferings are the offerings worth a look: those that are available, within limits, and not beaten by a
+// cheaper one of the pool that admits as much and holds as much.
+func (op NodeOpener) CandidateOfferings(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
 	asks := waitingAdmissions(batches)
 	var out []*capacity.Offering
 	whole := len(pools) == len(op.A.W.Catalog.Pools)
@@ -74,7 +74,7 @@ func (op NodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.
 	return slices.DeleteFunc(slices.Clone(cands), func(o *capacity.Offering) bool { return o.Price > most })
 }
 
-// suitsAll reports whether the labels of one node of the offer can be what all batches that wait want.
+// suitsAll reports whether the labels of one node of the offering can be what all batches that wait want.
 func suitsAll(o *capacity.Offering, batches []*PodBatch) bool {
 	open := o.InstanceType.Open
 	for _, l := range batches {
@@ -119,15 +119,15 @@ func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batche
 	}
 }
 
-// Candidate is an offer with the batches it may hold, best use of its room first.
+// Candidate is an offering with the batches it may hold, best use of its room first.
 type Candidate struct {
-	index int
-	Offer *capacity.Offering
-	host  *capacity.Bin // instead of an offer: room that there is
-	order []*PodBatch
-	score float64 // USD per hour for each USD per hour of value
+	index    int
+	Offering *capacity.Offering
+	host     *capacity.Bin // instead of an offering: room that there is
+	order    []*PodBatch
+	score    float64 // USD per hour for each USD per hour of value
 
-	room  []float64 // of the offer, in units of prices
+	room  []float64 // of the offering, in units of prices
 	items []int32   // what may be on it, of the guide's items
 	fits  []int     // how many of each
 	basis lowerbound.Basis
@@ -135,10 +135,10 @@ type Candidate struct {
 
 // scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that
 // where pods follow others: what a node would hold becomes more then while pods are placed.
-func (op NodeOpener) scoreCandidates(offers []*capacity.Offering, batches []*PodBatch) *candidateQueue {
-	q := make(candidateQueue, 0, len(offers))
+func (op NodeOpener) scoreCandidates(offerings []*capacity.Offering, batches []*PodBatch) *candidateQueue {
+	q := make(candidateQueue, 0, len(offerings))
 	if slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.Left > 0 && l.View.HasHostAffinity() }) {
-		for i, o := range offers {
+		for i, o := range offerings {
 			if c := op.newCandidate(i, o, batches); len(c.order) > 0 {
 				q = append(q, c)
 			}
@@ -146,22 +146,22 @@ func (op NodeOpener) scoreCandidates(offers []*capacity.Offering, batches []*Pod
 		return &q
 	}
 	g := newGauge(batches, len(op.A.W.Dims))
-	all := make([]Candidate, len(offers))
-	for i, o := range offers {
+	all := make([]Candidate, len(offerings))
+	for i, o := range offerings {
 		if most := g.maxWorth(o); most > 0 {
-			all[i] = Candidate{index: i, Offer: o, score: op.A.OfferCost(o) / most}
+			all[i] = Candidate{index: i, Offering: o, score: op.A.OfferingCost(o) / most}
 			q = append(q, &all[i])
 		}
 	}
 	return &q
 }
 
-// newCandidate is the offer with its order and score.
+// newCandidate is the offering with its order and score.
 func (op NodeOpener) newCandidate(i int, o *capacity.Offering, batches []*PodBatch) *Candidate {
-	c := &Candidate{index: i, Offer: o}
+	c := &Candidate{index: i, Offering: o}
 	op.arrangeBatches(c, batches)
 	if _, value := op.fillNode(c); value > 0 {
-		c.score = op.A.OfferCost(o) / value
+		c.score = op.A.OfferingCost(o) / value
 	} else {
 		c.order = nil
 	}
@@ -176,10 +176,10 @@ func (op NodeOpener) arrangeBatches(c *Candidate, batches []*PodBatch) {
 	}
 	some := make([]dense, 0, len(batches))
 	for _, l := range batches {
-		if l.Left == 0 || c.Offer.FirstAlternative(l.Admit) < 0 {
+		if l.Left == 0 || c.Offering.FirstAlternative(l.Admit) < 0 {
 			continue
 		}
-		if s := capacity.DominantShare(l.View.Class.Need, c.Offer.Room); s <= 1 {
+		if s := capacity.DominantShare(l.View.Class.Need, c.Offering.Room); s <= 1 {
 			some = append(some, dense{l, l.Value / max(s, rounding)})
 		}
 	}
@@ -223,7 +223,7 @@ func candidateLess(a, b *Candidate) bool {
 type upperBound struct {
 	batches []*PodBatch
 	order   [][]int // by resource: the batches, best use of it first
-	fits    []int   // by batch: how many pods the offer holds, of it alone
+	fits    []int   // by batch: how many pods the offering holds, of it alone
 }
 
 func newGauge(batches []*PodBatch, dims int) *upperBound {
@@ -257,7 +257,7 @@ func newGauge(batches []*PodBatch, dims int) *upperBound {
 	return g
 }
 
-// maxWorth is more than what a new node of the offer would hold can be worth, 0 where it holds nothing.
+// maxWorth is more than what a new node of the offering would hold can be worth, 0 where it holds nothing.
 func (g *upperBound) maxWorth(o *capacity.Offering) float64 {
 	sum := 0.0
 	for i, l := range g.batches {

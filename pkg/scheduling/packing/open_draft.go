@@ -18,22 +18,22 @@ type BatchTake struct {
 
 // nodeDraft is a new node while it is being filled.
 type nodeDraft struct {
-	a     *Solution
-	offer *capacity.Offering
-	host  *capacity.Bin // instead of an offer: room that there is
-	room  []int64
-	count map[int]int
-	anti  map[int]int
-	open  requirements.Set
-	site  podtopology.HostSite
-	takes []BatchTake
-	value float64
-	near  bool // some batch could join once others are there
+	a        *Solution
+	offering *capacity.Offering
+	host     *capacity.Bin // instead of an offering: room that there is
+	room     []int64
+	count    map[int]int
+	anti     map[int]int
+	open     requirements.Set
+	site     podtopology.HostSite
+	takes    []BatchTake
+	value    float64
+	near     bool // some batch could join once others are there
 }
 
-// newDraft is a draft of a new node of the offer.
+// newDraft is a draft of a new node of the offering.
 func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
-	d := &nodeDraft{a: a, offer: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
+	d := &nodeDraft{a: a, offering: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
 	d.site = podtopology.HostSite{
 		Limit: func(i int) int {
 			n := math.MaxInt32
@@ -48,7 +48,8 @@ func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
 	return d
 }
 
-// TakeAllLeft tells what a new node of the offer would hold of what is left of the batches; false when that is not all.
+// TakeAllLeft tells what a new node of the offering would hold of what is left of the batches; false when that is not
+// all.
 func (op NodeOpener) TakeAllLeft(o *capacity.Offering, batches []*PodBatch) (takes []BatchTake, all bool) {
 	d := newDraft(op.A, o)
 	for _, l := range batches {
@@ -64,7 +65,7 @@ func draftOfCandidate(a *Solution, c *Candidate) *nodeDraft {
 	if c.host != nil {
 		return draftOnExisting(a, c.host)
 	}
-	return newDraft(a, c.Offer)
+	return newDraft(a, c.Offering)
 }
 
 // draftOnExisting is a draft of what a host takes in addition.
@@ -87,7 +88,7 @@ func draftOnExisting(a *Solution, b *capacity.Bin) *nodeDraft {
 
 // takePods puts up to n more pods of the batch on the node, and returns how many.
 func (d *nodeDraft) takePods(l *PodBatch, n int) int {
-	if d.offer != nil && slices.Contains(l.refused, d.offer.InstanceType.Pool) {
+	if d.offering != nil && slices.Contains(l.refused, d.offering.InstanceType.Pool) {
 		return 0
 	}
 	have := -1
@@ -108,7 +109,7 @@ func (d *nodeDraft) takePods(l *PodBatch, n int) int {
 	if d.host != nil {
 		alt = d.host.AlternativeFor(l.Admit)
 	} else {
-		alt = d.offer.FirstAlternativeBeside(l.Admit, d.open)
+		alt = d.offering.FirstAlternativeBeside(l.Admit, d.open)
 	}
 	if alt < 0 || have >= 0 && d.takes[have].Alt != alt {
 		return 0
@@ -159,9 +160,9 @@ func (d *nodeDraft) addTake(l *PodBatch, alt, n int) {
 	}
 }
 
-// fillNode tells what a new node of the candidate's offer would hold of what is left, and what that is worth.
+// fillNode tells what a new node of the candidate's offering would hold of what is left, and what that is worth.
 func (op NodeOpener) fillNode(c *Candidate) ([]BatchTake, float64) {
-	d := newDraft(op.A, c.Offer)
+	d := newDraft(op.A, c.Offering)
 	for _, l := range c.order {
 		d.takePods(l, l.Left)
 	}

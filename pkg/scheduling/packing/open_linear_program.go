@@ -22,7 +22,7 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 		return
 	}
 	g := op.NewPriceGuide(podPricesFor(op.A))
-	g.PrepareGroups(op.CandidateOffers(pools, free), free)
+	g.PrepareGroups(op.CandidateOfferings(pools, free), free)
 	if !g.CountRemaining() {
 		return
 	}
@@ -34,10 +34,11 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 			Most: float64(max(1, it.left))})
 	}
 	for _, c := range g.cands {
-		p.Offers = append(p.Offers, lowerbound.NodeOffer{Price: op.A.OfferCost(c.Offer), Room: c.room, Holds: c.items})
+		p.Offerings = append(p.Offerings, lowerbound.NodeOffering{
+			Price: op.A.OfferingCost(c.Offering), Room: c.room, Holds: c.items})
 	}
 	for _, n := range lowerbound.CoverByWholeNodes(p, mostFleetWork) {
-		d := newDraft(op.A, g.cands[n.Offer].Offer)
+		d := newDraft(op.A, g.cands[n.Offering].Offering)
 		for i, k := range n.Class {
 			left := n.Amount[i]
 			for _, l := range g.Items[k].Batches {
@@ -47,7 +48,7 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 		if len(d.takes) == 0 {
 			continue
 		}
-		if _, full := op.A.openCopies(d.offer, d.takes, 1); full || op.A.Used.ClaimsUsedUp() {
+		if _, full := op.A.openCopies(d.offering, d.takes, 1); full || op.A.Used.ClaimsUsedUp() {
 			return
 		}
 	}

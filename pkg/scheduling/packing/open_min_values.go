@@ -11,11 +11,11 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 )
 
-// minValuesFit makes a new node of the offer as small as the pool's MinValues need it.
+// minValuesFit makes a new node of the offering as small as the pool's MinValues need it.
 type minValuesFit struct {
-	a     *Solution
-	offer *capacity.Offering
-	inUse capacity.PoolUsage // without the node
+	a        *Solution
+	offering *capacity.Offering
+	inUse    capacity.PoolUsage // without the node
 }
 
 // shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's MinValues; nil
@@ -98,7 +98,7 @@ func (m minValuesFit) largestNeeded(loads []capacity.PodLoad, low capacity.Lower
 	if missing = capacity.LackingMinValues(set, opts); len(missing) > 0 {
 		return charge, missing
 	}
-	charge = m.offer.InstanceType.Type.Capacity
+	charge = m.offering.InstanceType.Type.Capacity
 	for i, is := range capacity.MarkNeededForMinValues(opts, set) {
 		if is {
 			charge = charge.Max(opts[i].Model.Type.Capacity)
@@ -135,7 +135,7 @@ func (m minValuesFit) withLater(takes, later []BatchTake, charge resources.List,
 
 // options are all models that can hold the loads.
 func (m minValuesFit) options(loads []capacity.PodLoad) ([]capacity.TypeOption, requirements.Set) {
-	return m.a.W.Options.LaunchOptions(m.offer.InstanceType.Pool, m.inUse, loads, true)
+	return m.a.W.Options.LaunchOptions(m.offering.InstanceType.Pool, m.inUse, loads, true)
 }
 
 // maxJoins is how often a solution is tried for pods that may join a new node of a pool with MinValues.
@@ -144,11 +144,11 @@ const maxJoins = 1000
 // mostJoining is how many of n pods of the batch may join the new node: so many that enough types hold all for its
 // pool's MinValues, of which none that is needed is larger than what the node takes of the pool's limits.
 func (a *Solution) mostJoining(l *PodBatch, b *capacity.Bin, alt, n int) int {
-	p := b.Offer.InstanceType.Pool
-	if !p.MinValues() || b.Offer.Limited() {
+	p := b.Offering.InstanceType.Pool
+	if !p.MinValues() || b.Offering.Limited() {
 		return n
 	}
-	m := minValuesFit{a, b.Offer, a.Used.Pools[p.ID]}
+	m := minValuesFit{a, b.Offering, a.Used.Pools[p.ID]}
 	m.inUse.List = m.inUse.List.Sub(b.Takes)
 	m.inUse.Nodes--
 	least, tried := 0, n

@@ -30,10 +30,10 @@ func (op NodeOpener) openNodes(batches []*PodBatch) {
 	}
 }
 
-// openTier makes new nodes in pools of one weight. Each time it takes the offer with the lowest price for what it would
-// hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
+// openTier makes new nodes in pools of one weight. Each time it takes the offering with the lowest price for what it
+// would hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
 func (op NodeOpener) openTier(pools []*capacity.Pool, batches []*PodBatch) bool {
-	q := op.scoreCandidates(op.CandidateOffers(pools, batches), batches)
+	q := op.scoreCandidates(op.CandidateOfferings(pools, batches), batches)
 	heap.Init(q)
 	opened, limited := 0, false
 	for q.Len() > 0 {
@@ -46,14 +46,14 @@ func (op NodeOpener) openTier(pools []*capacity.Pool, batches []*PodBatch) bool 
 			continue
 		}
 		// Scores only get worse while pods are placed, so an old score that is not the best needs no second look.
-		if c.score = op.A.OfferCost(c.Offer) / value; q.Len() > 0 && candidateLess((*q)[0], c) {
+		if c.score = op.A.OfferingCost(c.Offering) / value; q.Len() > 0 && candidateLess((*q)[0], c) {
 			heap.Push(q, c)
 			continue
 		}
-		n, full := op.A.openCopies(c.Offer, takes, math.MaxInt)
+		n, full := op.A.openCopies(c.Offering, takes, math.MaxInt)
 		opened += n
 		limited = limited || full
-		if slices.Contains(takes[0].Batch.refused, c.Offer.InstanceType.Pool) {
+		if slices.Contains(takes[0].Batch.refused, c.Offering.InstanceType.Pool) {
 			heap.Push(q, c) // others do without what MinValues refused
 			continue
 		}
@@ -118,7 +118,7 @@ func (a *Solution) openCopies(o *capacity.Offering, takes []BatchTake, most int)
 			a.Used.slots[id] -= amount
 		}
 		if a.Used.SpotCeiling > 0 {
-			a.Used.spot.Add(o.Offer, o.InstanceType.Type.Capacity.CPU, 1)
+			a.Used.spot.Add(o.OfferingKey, o.InstanceType.Type.Capacity.CPU, 1)
 		}
 		a.Used.Pools[p.ID].List = a.Used.Pools[p.ID].List.Add(charge)
 		a.Used.Pools[p.ID].Nodes++
@@ -130,7 +130,7 @@ func (a *Solution) openCopies(o *capacity.Offering, takes []BatchTake, most int)
 func (a *Solution) NewBin(o *capacity.Offering, charge resources.List) *capacity.Bin {
 	counters := len(a.W.Topology.Counters)
 	return &capacity.Bin{
-		Offer: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
+		Offering: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
 		Room:  slices.Clone(o.Room),
 		Disks: o.AttachableOnNew(a.W.Classes),
 		Ports: slices.Clip(o.Ports), Count: make([]int, counters), Anti: make([]int, counters),

@@ -15,13 +15,13 @@ const dear = 1e6
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
 func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
-	var offers []*capacity.Offering
+	var offerings []*capacity.Offering
 	for _, p := range pools {
 		if p.MayBeOneType {
-			offers = append(offers, p.Reserved...)
+			offerings = append(offerings, p.Reserved...)
 		}
 	}
-	if len(offers) == 0 {
+	if len(offerings) == 0 {
 		return
 	}
 	for _, l := range batches {
@@ -30,7 +30,7 @@ func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
 		}
 	}
 	for !op.A.Used.ClaimsUsedUp() {
-		o, takes := op.mostValuable(offers, batches)
+		o, takes := op.mostValuable(offerings, batches)
 		if o == nil {
 			return
 		}
@@ -40,12 +40,14 @@ func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
 	}
 }
 
-// mostValuable is the offer of which a node would hold what is worth most, and what that is; nil when none is left.
-func (op NodeOpener) mostValuable(offers []*capacity.Offering, batches []*PodBatch) (*capacity.Offering, []BatchTake) {
+// mostValuable is the offering of which a node would hold what is worth most, and what that is; nil when none is left.
+func (op NodeOpener) mostValuable(
+	offerings []*capacity.Offering, batches []*PodBatch,
+) (*capacity.Offering, []BatchTake) {
 	var best *capacity.Offering
 	var takes []BatchTake
 	most := 0.0
-	for i, o := range offers {
+	for i, o := range offerings {
 		if op.A.Used.spotAllowance(o, 1) == 0 ||
 			op.A.Used.ExceedsLimits(o.InstanceType.Pool, o.InstanceType.Type.Capacity) {
 			continue
@@ -68,12 +70,12 @@ func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
 			l.Value = 0 // only what is to be had without a commitment as well
 		}
 	}
-	offers := op.paidOffers(pools, batches)
+	offerings := op.paidOfferings(pools, batches)
 	for !op.A.Used.ClaimsUsedUp() {
 		var best *Candidate
 		var takes []BatchTake
 		most, draw := 0.0, instancetypes.CommitmentDraw{}
-		for i, o := range offers {
+		for i, o := range offerings {
 			p := o.InstanceType.Pool
 			d, n := o.CoveringCommitment(op.A.Used.slots)
 			if n == 0 || op.A.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
@@ -88,7 +90,7 @@ func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
 		if best == nil {
 			return
 		}
-		o := *best.Offer
+		o := *best.Offering
 		o.Paid = []instancetypes.CommitmentDraw{draw}
 		if n, _ := op.A.openCopies(&o, takes, math.MaxInt32); n == 0 {
 			return
@@ -96,8 +98,8 @@ func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
 	}
 }
 
-// paidOffers are the offers that commitments cover, without those that another of the same commitments beats.
-func (op NodeOpener) paidOffers(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
+// paidOfferings are the offerings that commitments cover, without those that another of the same commitments beats.
+func (op NodeOpener) paidOfferings(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
 	asks := waitingAdmissions(batches)
 	var out []*capacity.Offering
 	for _, p := range pools {
@@ -120,7 +122,7 @@ func (op NodeOpener) paidOffers(pools []*capacity.Pool, batches []*PodBatch) []*
 	return out
 }
 
-// commitmentIDs are the ids of those that cover the offer.
+// commitmentIDs are the ids of those that cover the offering.
 func commitmentIDs(o *capacity.Offering) string {
 	var ids []string
 	for _, d := range o.Paid {

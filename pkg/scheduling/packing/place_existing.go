@@ -15,7 +15,7 @@ import (
 // Pods that gather are left out, for the first of them decides about all. Pods without a spread take part, lest room
 // that they need more is gone.
 func (pk *packing) settleSpread(now []*podclass.Class) {
-	if pk.roomOnly || !slices.ContainsFunc(pk.a.Bins, func(b *capacity.Bin) bool { return b.Offer == nil }) {
+	if pk.roomOnly || !slices.ContainsFunc(pk.a.Bins, func(b *capacity.Bin) bool { return b.Offering == nil }) {
 		return
 	}
 	var some []*podclass.Class
@@ -54,7 +54,7 @@ func (pk *packing) sortByScarcity(batches []*PodBatch) []*PodBatch {
 	}
 	total := make([]int64, len(pk.a.W.Dims))
 	for _, b := range pk.a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			for i, x := range b.Room {
 				total[i] += x
 			}
@@ -99,7 +99,7 @@ func (a *Solution) joinBin(l *PodBatch, b *capacity.Bin) bool {
 		return false
 	}
 	a.W.Stages.Tell(cluster.StagePlace, l.View.Class, "")
-	if b.Offer == nil && b.AlternativeFor(l.Admit) < 0 {
+	if b.Offering == nil && b.AlternativeFor(l.Admit) < 0 {
 		return false
 	}
 	if n = min(n, a.W.Topology.MaxPodsByHostRules(l.View, a.siteOf(b))); n == 0 || l.whole && n < l.Left {
@@ -109,7 +109,7 @@ func (a *Solution) joinBin(l *PodBatch, b *capacity.Bin) bool {
 	if alt < 0 {
 		return false
 	}
-	if b.Offer != nil {
+	if b.Offering != nil {
 		if n = a.mostJoining(l, b, alt, n); n == 0 || l.whole && n < l.Left {
 			return false
 		}
@@ -120,7 +120,7 @@ func (a *Solution) joinBin(l *PodBatch, b *capacity.Bin) bool {
 
 // AlternativeFor returns the alternative under which the batch may join the bin, -1 for none.
 func (a *Solution) AlternativeFor(l *PodBatch, b *capacity.Bin) int {
-	if b.Offer == nil {
+	if b.Offering == nil {
 		return b.AlternativeFor(l.Admit)
 	}
 	for _, p := range l.Pins {
@@ -128,5 +128,5 @@ func (a *Solution) AlternativeFor(l *PodBatch, b *capacity.Bin) int {
 			return -1
 		}
 	}
-	return b.Offer.FirstAlternativeBeside(l.Admit, b.Open)
+	return b.Offering.FirstAlternativeBeside(l.Admit, b.Open)
 }

@@ -107,7 +107,7 @@ func followsOthers(v *podclass.RelaxedPod) int {
 // placeTogether puts the takes together on the first host with room, else on the new node that is cheapest for them.
 func (gp groupPlacer) placeTogether(table []BatchTake) bool {
 	for _, b := range gp.a.Bins {
-		if b.Offer != nil {
+		if b.Offering != nil {
 			continue
 		}
 		if d := draftOnExisting(gp.a, b); d.takeAll(table) {
@@ -123,7 +123,7 @@ func (gp groupPlacer) placeTogether(table []BatchTake) bool {
 	for _, pools := range gp.a.W.Catalog.ByWeight() {
 		if best := gp.cheapestNew(pools, table); best != nil {
 			before := gp.a.Used.Opened
-			gp.a.openCopies(best.offer, best.takes, 1)
+			gp.a.openCopies(best.offering, best.takes, 1)
 			return gp.a.Used.Opened > before
 		}
 	}
@@ -135,14 +135,14 @@ func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []BatchTake) (be
 	price := math.Inf(1)
 	for _, p := range pools {
 		for _, o := range p.ForParties() {
-			if gp.a.OfferCost(o) >= price {
+			if gp.a.OfferingCost(o) >= price {
 				break
 			}
 			if gp.a.Used.spotAllowance(o, 1) == 0 || gp.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
 				continue
 			}
 			if d := newDraft(gp.a, o); d.takeAll(table) {
-				best, price = d, gp.a.OfferCost(o)
+				best, price = d, gp.a.OfferingCost(o)
 			}
 		}
 	}

@@ -11,7 +11,7 @@ func (pk *packing) fillHostsByPrices(batches []*PodBatch) {
 	g.PrepareGroups(nil, batches)
 	var hosts []*Candidate
 	for i, b := range a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			may := func(l *PodBatch) bool { return b.AlternativeFor(l.Admit) >= 0 }
 			if c := g.HostCandidate(i, b, may); len(c.items) > 0 {
 				hosts = append(hosts, c)

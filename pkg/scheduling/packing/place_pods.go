@@ -76,7 +76,7 @@ func (a *Solution) AddToBin(l capacity.PodLoad, b *capacity.Bin) {
 	}
 	b.Ports = append(b.Ports, k.Pod.HostPorts...)
 	b.Disks.AttachPods(k.Volumes, n)
-	if b.Offer != nil {
+	if b.Offering != nil {
 		b.Open, _ = capacity.NarrowOpenLabels(b.Open, l.Admission.Alternatives[l.Alt])
 	}
 	b.Load = append(b.Load, l)

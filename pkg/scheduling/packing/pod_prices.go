@@ -25,8 +25,8 @@ type PodPrices interface {
 	PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64)
 	// HasManyClasses reports whether there are so many classes that pricing them anew takes its time.
 	HasManyClasses() bool
-	// OffersForSale is how many offers they reckon with that are no nodes that are there.
-	OffersForSale() int
+	// OfferingsForSale is how many offerings they reckon with that are no nodes that are there.
+	OfferingsForSale() int
 	// ScaleUnits are the amounts by which resources are counted in prices.
 	ScaleUnits() []float64
 	// Values is what one pod of each class is worth.

@@ -32,7 +32,7 @@ type Problem struct {
 // NewProblem is the problem of the snapshot, with what the pools of each class can launch.
 func NewProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Type) *Problem {
 	w := NewSharedDemand(s)
-	w.ResolveOffers(sells, capacity.ManyPools)
+	w.ResolveOfferings(sells, capacity.ManyPools)
 	w.AddClusterState()
 	return w
 }
@@ -58,8 +58,8 @@ func NewDemand(s cluster.Snapshot, aside podclass.SetAside) *Problem {
 	return w
 }
 
-// ResolveOffers adds what pools can launch. Up to few pools are all looked at.
-func (w *Problem) ResolveOffers(sells func(class string) []instancetypes.Type, few int) {
+// ResolveOfferings adds what pools can launch. Up to few pools are all looked at.
+func (w *Problem) ResolveOfferings(sells func(class string) []instancetypes.Type, few int) {
 	w.SetDims(w.Classes.NeededResources())
 	w.Admissions = podclass.NewAdmissions(w.S, w.Classes.List)
 	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages}

@@ -236,7 +236,7 @@ func (a *Solution) trimBrokenRules() {
 			}
 		}
 	}
-	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return b.Offer != nil && len(b.Load) == 0 })
+	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return b.Offering != nil && len(b.Load) == 0 })
 }
 
 // excess is how many pods of the load stand beyond what their spreads allow, or can never come there.

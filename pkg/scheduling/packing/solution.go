@@ -99,20 +99,20 @@ func (a *Solution) MayBeLimited() bool {
 		slices.ContainsFunc(a.W.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Limited) > 0 })
 }
 
-// OfferCost is the price of the offer with what any node costs.
-func (a *Solution) OfferCost(o *capacity.Offering) float64 { return o.Price + a.Strategy.NodeCost }
+// OfferingCost is the price of the offering with what any node costs.
+func (a *Solution) OfferingCost(o *capacity.Offering) float64 { return o.Price + a.Strategy.NodeCost }
 
 // totalCost is the price of the new nodes with what any node costs.
 func (a *Solution) totalCost() float64 {
 	return a.NewNodePrice() + float64(a.Used.Opened)*a.Strategy.NodeCost
 }
 
-// NewNodePrice is what the new nodes cost, each as the cheapest offer that holds what is on it.
+// NewNodePrice is what the new nodes cost, each as the cheapest offering that holds what is on it.
 func (a *Solution) NewNodePrice() float64 {
 	sum := 0.0
 	var last *capacity.Bin
 	for _, b := range a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			continue
 		}
 		if b.Paid == 0 && last != nil && b.SameContents(last) {
@@ -124,7 +124,7 @@ func (a *Solution) NewNodePrice() float64 {
 	return sum
 }
 
-// PriceOf is what the new node costs as the cheapest offer of its pool that holds what is on it.
+// PriceOf is what the new node costs as the cheapest offering of its pool that holds what is on it.
 func (a *Solution) PriceOf(b *capacity.Bin) float64 {
 	if b.Paid > 0 {
 		return b.Paid
@@ -138,8 +138,8 @@ func (a *Solution) PriceOf(b *capacity.Bin) float64 {
 		}
 	}
 	capacity.AddSharedVolumes(a.W.Dims, used, b.Load)
-	price := b.Offer.Price
-	for _, o := range b.Offer.InstanceType.Pool.Sale { // cheapest first
+	price := b.Offering.Price
+	for _, o := range b.Offering.InstanceType.Pool.Sale { // cheapest first
 		if ports || o.Price >= price {
 			break
 		}
@@ -183,8 +183,8 @@ func (u *usage) ExceedsLimits(p *capacity.Pool, capacity resources.List) bool {
 	return len(p.ExceededLimits(u.Pools[p.ID], capacity)) > 0
 }
 
-// spotAllowance is how many more nodes of the offer, of at most so many, its reservation or commitment and the ceiling
-// leave.
+// spotAllowance is how many more nodes of the offering, of at most so many, its reservation or commitment and the
+// ceiling leave.
 func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
 	if id, amount := o.Slot(); amount > 0 {
 		most = int(min(int64(most), max(0, u.slots[id])/amount))
@@ -193,7 +193,7 @@ func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
 	if u.SpotCeiling == 0 || o.CapacityType != instancetypes.Spot || cpu <= 0 {
 		return most
 	}
-	return int(min(int64(most), max(0, u.SpotCeiling-u.spot.ByPool[o.Offer])/cpu))
+	return int(min(int64(most), max(0, u.SpotCeiling-u.spot.ByPool[o.OfferingKey])/cpu))
 }
 
 // overLimitInPart names the limits that leave out some of the pool's types.
@@ -220,12 +220,12 @@ func (u *usage) LimitTexts(p *capacity.Pool, broken map[string]bool) string {
 	return strings.Join(parts, " and ")
 }
 
-// SpotUse is the spot capacity once the solution's new nodes are there, each as the offer it was opened with.
+// SpotUse is the spot capacity once the solution's new nodes are there, each as the offering it was opened with.
 func (a *Solution) SpotUse() capacity.SpotUsage {
 	u := a.W.Nodes.StandingSpot()
 	for _, b := range a.Bins {
-		if b.Offer != nil {
-			u.Add(b.Offer.Offer, b.Offer.InstanceType.Type.Capacity.CPU, 1)
+		if b.Offering != nil {
+			u.Add(b.Offering.OfferingKey, b.Offering.InstanceType.Type.Capacity.CPU, 1)
 		}
 	}
 	return u

@@ -18,18 +18,18 @@ type Admission struct {
 	Tolerations  []cluster.Toleration
 	Requires     []string // what the nodes have to provide beside labels
 	Exclusions   []Exclusion
-	ByPool       []*OfferAnswers // nil until a pool is asked
-	ByModel      [][]int8        // by alternative and model: 0 unknown, 1 yes, -1 no
+	ByPool       []*OfferingAnswers // nil until a pool is asked
+	ByModel      [][]int8           // by alternative and model: 0 unknown, 1 yes, -1 no
 	pinned       map[DomainPin]*Admission
 	Wider        *Admission // what it was pinned from, nil when it was not; where that says no, this does
 	Pin          DomainPin
 	Table        *Admissions
 }
 
-// OfferAnswers are those about the offers of one pool.
-type OfferAnswers struct {
-	No      bool    // the pool's taints or labels keep the pod from all of them
-	ByOffer []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
+// OfferingAnswers are those about the offerings of one pool.
+type OfferingAnswers struct {
+	No         bool    // the pool's taints or labels keep the pod from all of them
+	ByOffering []int16 // 0 unknown, -1 no, else 1 + the alternative that holds
 }
 
 // HasSingleValue reports whether the key has one value on all nodes that the admission allows.

@@ -21,7 +21,7 @@ func IsWellKnownLabel(key string) bool {
 	return strings.HasPrefix(key, "karpenter.k8s.aws/")
 }
 
-// VariesByOffering reports whether offers of one instance type differ in the label.
+// VariesByOffering reports whether offerings of one instance type differ in the label.
 func VariesByOffering(key string) bool {
 	_, own := instancetypes.Offering{}.Label(key)
 	return own

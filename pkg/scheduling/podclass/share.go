@@ -33,7 +33,7 @@ const (
 	// workPerPort compares a host port with those of others, workPerWord a value.
 	workPerPort, workPerToleration, workPerWord = 600, 8, 3
 	// workPerAdmission is what a class is at least whose selectors, affinity and tolerations are like those of none
-	// before it: they are tried on each offer. That of one selector which nothing meets took 1.9 ms. workPerWish is
+	// before it: they are tried on each offering. That of one selector which nothing meets took 1.9 ms. workPerWish is
 	// that of a preference for values, which all pods are packed once more without where it is not met: others wait 1.5
 	// s for those that nothing meets, with half of it 3.1 s, and double of it leaves nine tenths of such pods to later.
 	workPerAdmission, workPerWish = 1200, 2400

@@ -79,7 +79,7 @@ func (top *Counts) ReadRules(stages podclass.StageTeller) {
 func (top *Counts) findKeys() {
 	top.judgeAwayTerms()
 	for key := range top.countedKeys() { // each key on its own, so the order does not matter
-		sold := top.catalog.Sold.DomainsOf(key, top.catalog.Offers)
+		sold := top.catalog.Sold.DomainsOf(key, top.catalog.Offerings)
 		all := slices.Clone(sold)
 		for _, h := range top.nodes.All {
 			if v, ok := h.Labels()[key]; ok {
@@ -249,21 +249,21 @@ func (m matcher) about(namespace string) []int {
 func (top *Counts) mayCount(k *podclass.Class, counter int) bool {
 	filter, admit := top.Counters[counter].Filter, k.LastRelaxation().Admission
 	return filter == nil || filter == admit ||
-		slices.ContainsFunc(top.catalog.Offers, func(o *capacity.Offering) bool {
+		slices.ContainsFunc(top.catalog.Offerings, func(o *capacity.Offering) bool {
 			return o.FirstAlternative(filter) >= 0 && o.FirstAlternative(admit) >= 0
 		}) ||
 		slices.ContainsFunc(top.nodes.Hosts,
 			func(b *capacity.Bin) bool { return b.AlternativeFor(filter) >= 0 && b.AlternativeFor(admit) >= 0 })
 }
 
-// CountsOn reports whether the counter counts pods on the bin, as far as its offer tells of a new one.
+// CountsOn reports whether the counter counts pods on the bin, as far as its offering tells of a new one.
 func (top *Counts) CountsOn(counter int, b *capacity.Bin) bool {
 	filter := top.Counters[counter].Filter
 	switch {
 	case filter == nil:
 		return true
-	case b.Offer != nil:
-		return b.Offer.FirstAlternative(filter) >= 0
+	case b.Offering != nil:
+		return b.Offering.FirstAlternative(filter) >= 0
 	}
 	return b.AlternativeFor(filter) >= 0
 }
@@ -310,7 +310,7 @@ func (top *Counts) hasPendingMatch(r podclass.TopologyRule) bool {
 
 // MayLand are the domains in which a claim may end that has none yet.
 func (top *Counts) MayLand(b *capacity.Bin, key string) []int {
-	if b.Offer != nil || b.Exact {
+	if b.Offering != nil || b.Exact {
 		return nil
 	}
 	var out []int

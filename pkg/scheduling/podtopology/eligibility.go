@@ -74,7 +74,7 @@ func (top *Counts) AdmitsAll(filter, admit *podclass.Admission) bool {
 	key := [2]*podclass.Admission{filter, admit}
 	out, ok := top.filters[key]
 	if !ok {
-		out = !slices.ContainsFunc(top.catalog.Offers, func(o *capacity.Offering) bool {
+		out = !slices.ContainsFunc(top.catalog.Offerings, func(o *capacity.Offering) bool {
 			return o.FirstAlternative(admit) >= 0 && o.FirstAlternative(filter) < 0
 		}) && !slices.ContainsFunc(top.nodes.Hosts, func(b *capacity.Bin) bool {
 			return b.AlternativeFor(admit) >= 0 && b.AlternativeFor(filter) < 0

@@ -10,8 +10,8 @@ import (
 )
 
 // LowerBound is what any plan costs at least that gives a place to all pods that the solution gives one, new nodes
-// priced by their cheapest offer: the more of what two proofs say. Neither knows of limits or weights of pools, which
-// can only make plans dearer.
+// priced by their cheapest offering: the more of what two proofs say. Neither knows of limits or weights of pools,
+// which can only make plans dearer.
 func (px *Pricing) LowerBound(a *packing.Solution) float64 {
 	if a.Used.Opened == 0 || px.Worth == nil {
 		return 0
@@ -157,7 +157,7 @@ func (r *roomWorth) addReserved() {
 	}
 }
 
-// fitting are the classes that are worth something and can be on a node of the offer, and how many pods of each.
+// fitting are the classes that are worth something and can be on a node of the offering, and how many pods of each.
 func (r *roomWorth) fitting(o *capacity.Offering) (items []int32, most []float64) {
 	for i, c := range r.x.Classes {
 		if n := capacity.FitCount(c.need, o.Room); n > 0 && r.filler.Value[i] > 0 && o.FirstAlternative(c.admit) >= 0 {

@@ -36,7 +36,7 @@ func (px *Pricing) findGuidePrices(a *packing.Solution) *ShadowPrices {
 func usualViewsOf(a *packing.Solution) []*podclass.RelaxedPod {
 	pods := map[*podclass.RelaxedPod]int{}
 	for _, b := range a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			continue
 		}
 		for _, l := range b.Load {

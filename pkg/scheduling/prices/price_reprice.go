@@ -12,7 +12,7 @@ import (
 // Reprice is what pods are worth of which so many are left, while that part of the hosts is empty. Solutions fill hosts
 // in the same way again and again, so prices are remembered while some are empty.
 func (p *ShadowPrices) Reprice(count []float64, hosts float64) packing.ClassValues {
-	if hosts == 0 || !slices.ContainsFunc(p.Problem.Offers, isNodeThatIsThere) {
+	if hosts == 0 || !slices.ContainsFunc(p.Problem.Offerings, isNodeThatIsThere) {
 		return packing.ClassValues{Prices: p, USD: p.solver.Reprice(count, hosts)}
 	}
 	var id []byte
@@ -30,5 +30,5 @@ func (p *ShadowPrices) Reprice(count []float64, hosts float64) packing.ClassValu
 	return packing.ClassValues{Prices: p, USD: y}
 }
 
-// isNodeThatIsThere reports whether the offer stands for nodes that are there, and cannot be bought.
-func isNodeThatIsThere(o lowerbound.NodeOffer) bool { return o.Limit > 0 }
+// isNodeThatIsThere reports whether the offering stands for nodes that are there, and cannot be bought.
+func isNodeThatIsThere(o lowerbound.NodeOffering) bool { return o.Limit > 0 }

@@ -108,9 +108,9 @@ func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
 		}
 		out.members = append(out.members, x)
 	}
-	asked := addUsefulOffers(w, out)
+	asked := addUsefulOfferings(w, out)
 	if hosts {
-		hostOffers{w, out}.addHosts()
+		hostOfferings{w, out}.addHosts()
 	}
 	out.solver = lowerbound.NewSolver(*p)
 	out.Prices = out.solver.Solve()
@@ -121,8 +121,8 @@ func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
 	return out
 }
 
-// addUsefulOffers adds the offers to the problem that may be the best for some class, and returns them.
-func addUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering {
+// addUsefulOfferings adds the offerings to the problem that may be the best for some class, and returns them.
+func addUsefulOfferings(w *packing.Problem, out *ShadowPrices) []*capacity.Offering {
 	p := &out.Problem
 	var asks []*podclass.Admission
 	for _, c := range out.Classes {
@@ -130,7 +130,7 @@ func addUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering
 	}
 	var added []*capacity.Offering
 	for _, x := range w.Catalog.UndominatedOf(asks) {
-		o := lowerbound.NodeOffer{Price: x.Price, Room: packing.ScaleNeed(x.Room, out.Units)}
+		o := lowerbound.NodeOffering{Price: x.Price, Room: packing.ScaleNeed(x.Room, out.Units)}
 		for i, c := range out.Classes {
 			if p.Classes[i].Count > 0 && x.FirstAlternative(c.admit) >= 0 && capacity.FitCount(c.need, x.Room) > 0 {
 				o.Holds = append(o.Holds, int32(i))
@@ -138,7 +138,7 @@ func addUsefulOffers(w *packing.Problem, out *ShadowPrices) []*capacity.Offering
 		}
 		if len(o.Holds) > 0 {
 			w.Stages.Tell(cluster.StagePrice, nil, x.InstanceType.Pool.Name)
-			p.Offers = append(p.Offers, o)
+			p.Offerings = append(p.Offerings, o)
 			added = append(added, x)
 		}
 	}
@@ -281,10 +281,10 @@ func newSpreadGroups(cs *podclass.Classes, view func(*podclass.Class) *podclass.
 	return out
 }
 
-// OffersForSale is how many offers of the problem are no nodes that are there.
-func (p *ShadowPrices) OffersForSale() (n int) {
-	for i := range p.Problem.Offers {
-		if p.Problem.Offers[i].Limit == 0 {
+// OfferingsForSale is how many offerings of the problem are no nodes that are there.
+func (p *ShadowPrices) OfferingsForSale() (n int) {
+	for i := range p.Problem.Offerings {
+		if p.Problem.Offerings[i].Limit == 0 {
 			n++
 		}
 	}

@@ -31,7 +31,7 @@ func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string 
 	case p.Aside != "" && len(parts) == 0:
 		return p.Aside
 	case p.Aside == "" && !wantsOtherPools(v, p):
-		parts = append(parts, e.offerRefusals(v, p, len(parts) > 0)...)
+		parts = append(parts, e.offeringRefusals(v, p, len(parts) > 0)...)
 	}
 	return strings.Join(parts, " and ")
 }
@@ -45,11 +45,11 @@ func (e Explainer) kubeletOf(p *capacity.Pool) string {
 	return fmt.Sprintf(": the images of EC2NodeClass %s are of Kubernetes 1.%d", p.Class, class.KubeletMinor)
 }
 
-// offerRefusals is what the pool's offers have against the view: of those that it may use, or of all of them where the
-// pool is refused anyhow and only what holds for each is told.
-func (e Explainer) offerRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
+// offeringRefusals is what the pool's offerings have against the view: of those that it may use, or of all of them
+// where the pool is refused anyhow and only what holds for each is told.
+func (e Explainer) offeringRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
 	var fitting, all, now []*capacity.Offering
-	for _, o := range p.Offers {
+	for _, o := range p.Offerings {
 		if !refused && o.FirstAlternative(v.Admission) < 0 {
 			continue
 		}
@@ -88,10 +88,10 @@ func (e Explainer) offerRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refus
 	return out
 }
 
-// overLimit names the limits in the way when every offer breaks one.
-func (e Explainer) overLimit(p *capacity.Pool, offers []*capacity.Offering) string {
+// overLimit names the limits in the way when every offering breaks one.
+func (e Explainer) overLimit(p *capacity.Pool, offerings []*capacity.Offering) string {
 	broken := map[string]bool{}
-	for _, o := range offers {
+	for _, o := range offerings {
 		over := p.ExceededLimits(e.Solution.Used.Pools[p.ID], o.InstanceType.Type.Capacity)
 		if len(over) == 0 {
 			return ""
@@ -103,9 +103,9 @@ func (e Explainer) overLimit(p *capacity.Pool, offers []*capacity.Offering) stri
 	return e.Solution.Used.LimitTexts(p, broken)
 }
 
-// onlyReserved reports whether the offers are all reserved, so that only other pods can be in the way.
-func onlyReserved(offers []*capacity.Offering) bool {
-	return !slices.ContainsFunc(offers, func(o *capacity.Offering) bool { return !o.Limited() })
+// onlyReserved reports whether the offerings are all reserved, so that only other pods can be in the way.
+func onlyReserved(offerings []*capacity.Offering) bool {
+	return !slices.ContainsFunc(offerings, func(o *capacity.Offering) bool { return !o.Limited() })
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
@@ -116,7 +116,7 @@ func besideDaemons(cat *capacity.Catalog, v *podclass.RelaxedPod, p *capacity.Po
 	alone := cat.Admissions.AdmissionFor(v.Wish.NodeAlternatives(true), v.Wish.EffectiveTolerations())
 	var names []string
 	for _, x := range v.Admission.Exclusions {
-		if slices.ContainsFunc(p.Offers, func(o *capacity.Offering) bool {
+		if slices.ContainsFunc(p.Offerings, func(o *capacity.Offering) bool {
 			return o.Runs(x) &&
 				o.FirstAlternative(alone) >= 0
 		}) {
@@ -239,10 +239,10 @@ func (e Explainer) uncountedDevices(resource string) string {
 		"says it with capacity %s", c.Name, c.Driver, resource)
 }
 
-// notSold sums up why offers are not available.
-func notSold(offers []*capacity.Offering) string {
+// notSold sums up why offerings are not available.
+func notSold(offerings []*capacity.Offering) string {
 	seen := map[string]int{}
-	for _, o := range offers {
+	for _, o := range offerings {
 		why := o.Why
 		if why == "" {
 			why = "not sold"
@@ -250,7 +250,7 @@ func notSold(offers []*capacity.Offering) string {
 		seen[why]++
 	}
 	parts := lists.Of(slices.Sorted(maps.Keys(seen)),
-		func(why string) string { return fmt.Sprintf("%d offers %s", seen[why], why) })
+		func(why string) string { return fmt.Sprintf("%d offerings %s", seen[why], why) })
 	return strings.Join(parts, ", ")
 }
 
@@ -335,11 +335,11 @@ func inOrder(cat *capacity.Catalog, admit *podclass.Admission) []*capacity.Pool 
 	return slices.Concat(fit, aside, unfit)
 }
 
-// tooManyVolumes says that no node of the offers is expected to attach all volumes of a pod, empty where one is.
-func tooManyVolumes(disks podclass.Volumes, offers []*capacity.Offering) string {
+// tooManyVolumes says that no node of the offerings is expected to attach all volumes of a pod, empty where one is.
+func tooManyVolumes(disks podclass.Volumes, offerings []*capacity.Offering) string {
 	for i, v := range disks.Own {
 		var most int64
-		for _, o := range offers {
+		for _, o := range offerings {
 			limit, limited := o.InstanceType.Volumes[v.Driver]
 			if !limited {
 				limit = podclass.UnlimitedVolumes

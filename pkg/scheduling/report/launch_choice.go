@@ -9,14 +9,15 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 )
 
-// keepOffers are the options with those of their offers that are ok, without options that have none.
-func keepOffers(opts []capacity.TypeOption, ok func(*capacity.Offering) bool) []capacity.TypeOption {
+// keepOfferings are the options with those of their offerings that are ok, without options that have none.
+func keepOfferings(opts []capacity.TypeOption, ok func(*capacity.Offering) bool) []capacity.TypeOption {
 	var out []capacity.TypeOption
 	for _, opt := range opts {
-		opt.Offers = slices.DeleteFunc(slices.Clone(opt.Offers), func(o *capacity.Offering) bool { return !ok(o) })
-		if len(opt.Offers) > 0 {
-			opt.Best = opt.Offers[0]
-			opt.Spot = slices.ContainsFunc(opt.Offers,
+		opt.Offerings = slices.DeleteFunc(slices.Clone(opt.Offerings),
+			func(o *capacity.Offering) bool { return !ok(o) })
+		if len(opt.Offerings) > 0 {
+			opt.Best = opt.Offerings[0]
+			opt.Spot = slices.ContainsFunc(opt.Offerings,
 				func(o *capacity.Offering) bool { return o.CapacityType == instancetypes.Spot })
 			out = append(out, opt)
 		}
@@ -32,12 +33,12 @@ func spotOptions(opts []capacity.TypeOption) int {
 // hold its pods. A claim lists the three apart, so every mix is allowed, and where a DaemonSet runs in some zones only,
 // a type may be too small in those. The zone goes first, then the capacity type, then the type; what was chosen stays.
 func (x *plannedNode) ensureEveryCombinationFits(f *capacity.OptionFinder) {
-	if x.bin.Offer.Limited() || !slices.ContainsFunc(x.opts,
-		func(o capacity.TypeOption) bool { return o.Model.DiffersByOffer() }) {
+	if x.bin.Offering.Limited() || !slices.ContainsFunc(x.opts,
+		func(o capacity.TypeOption) bool { return o.Model.DiffersByOffering() }) {
 		return
 	}
 	used, ports := f.SumLoads(x.bin.Load)
-	keep := func(ok func(*capacity.Offering) bool) { x.opts = keepOffers(x.opts, ok) }
+	keep := func(ok func(*capacity.Offering) bool) { x.opts = keepOfferings(x.opts, ok) }
 	for bad := x.tooSmall(used, ports); bad != nil; bad = x.tooSmall(used, ports) {
 		switch {
 		case bad.Zone != x.choice.Zone:
@@ -51,11 +52,11 @@ func (x *plannedNode) ensureEveryCombinationFits(f *capacity.OptionFinder) {
 	slices.SortFunc(x.opts, capacity.TypeOption.ComparePrice)
 }
 
-// tooSmall finds an offer that the claim would allow, now or later, and that does not hold its pods.
+// tooSmall finds an offering that the claim would allow, now or later, and that does not hold its pods.
 func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *capacity.Offering {
 	zones, capacities := map[string]bool{}, map[string]bool{}
 	for _, opt := range x.opts {
-		for _, o := range opt.Offers {
+		for _, o := range opt.Offerings {
 			zones[o.Zone], capacities[o.CapacityType] = true, true
 		}
 	}
@@ -70,22 +71,22 @@ func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *capacity
 	return nil
 }
 
-// excluded reports whether DaemonSets that nodes of the offer run keep any of the loads away.
+// excluded reports whether DaemonSets that nodes of the offering run keep any of the loads away.
 func excluded(loads []capacity.PodLoad, o *capacity.Offering) bool {
 	return slices.ContainsFunc(loads, func(l capacity.PodLoad) bool { return o.KeepsOff(l.Admission) })
 }
 
 // diversifyLaunches gives nodes of pools of capacity that have more than their share another choice, the cheapest spot
-// offer that there is. A node that has none stays.
+// offering that there is. A node that has none stays.
 func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
 	use := pw.Solution.W.Nodes.StandingSpot()
 	for i := range list {
-		use.Add(list[i].choice.Offer, list[i].choice.InstanceType.Type.Capacity.CPU, 1)
+		use.Add(list[i].choice.OfferingKey, list[i].choice.InstanceType.Type.Capacity.CPU, 1)
 	}
-	var full []instancetypes.Offer
+	var full []instancetypes.OfferingKey
 	for i := len(list) - 1; i >= 0; i-- {
 		x := &list[i]
-		from := x.choice.Offer
+		from := x.choice.OfferingKey
 		if !use.ExceedsShare(from) {
 			continue
 		}
@@ -95,23 +96,23 @@ func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
 		use.Add(from, -x.choice.InstanceType.Type.Capacity.CPU, 0)
 		var best *capacity.Offering
 		for _, opt := range x.opts {
-			for _, o := range opt.Offers { // cheapest first
+			for _, o := range opt.Offerings { // cheapest first
 				if best != nil && o.Price >= best.Price {
 					break
 				}
 				cpu := o.InstanceType.Type.Capacity.CPU
-				use.Add(o.Offer, cpu, 0)
-				if o.CapacityType == instancetypes.Spot && !slices.Contains(full, o.Offer) &&
-					!use.ExceedsShare(o.Offer) {
+				use.Add(o.OfferingKey, cpu, 0)
+				if o.CapacityType == instancetypes.Spot && !slices.Contains(full, o.OfferingKey) &&
+					!use.ExceedsShare(o.OfferingKey) {
 					best = o
 				}
-				use.Add(o.Offer, -cpu, 0)
+				use.Add(o.OfferingKey, -cpu, 0)
 			}
 		}
 		if best != nil {
 			x.choice, x.avoid = best, slices.Clone(full)
 		}
-		use.Add(x.choice.Offer, x.choice.InstanceType.Type.Capacity.CPU, 0)
+		use.Add(x.choice.OfferingKey, x.choice.InstanceType.Type.Capacity.CPU, 0)
 	}
 	for i := range list {
 		list[i].keepOut(pw)
@@ -122,7 +123,7 @@ func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
 // enough others are left, else the zone. Where neither can be missed the choice of EC2 has to do.
 func (x *plannedNode) keepOut(pw *PlanWriter) {
 	_, enough := pw.Solution.W.Options.PriceFlexibility()
-	p := x.bin.Offer.InstanceType.Pool
+	p := x.bin.Offering.InstanceType.Pool
 	strict := p.MinValues() // then every type may be needed
 	if len(x.avoid) > 0 && !strict && len(p.Limited) == 0 {
 		x.replaceTypes(pw)
@@ -130,7 +131,7 @@ func (x *plannedNode) keepOut(pw *PlanWriter) {
 	for _, from := range x.avoid {
 		types := slices.DeleteFunc(slices.Clone(x.opts),
 			func(o capacity.TypeOption) bool { return o.Model.Type.Name == from.Type })
-		zones := keepOffers(x.opts, func(o *capacity.Offering) bool { return o.Zone != from.Zone })
+		zones := keepOfferings(x.opts, func(o *capacity.Offering) bool { return o.Zone != from.Zone })
 		switch {
 		case from.Type != x.choice.InstanceType.Type.Name && spotOptions(types) >= enough && !strict:
 			x.opts = types
@@ -147,11 +148,11 @@ func (x *plannedNode) keepOut(pw *PlanWriter) {
 
 // replaceTypes puts other types in the place of those that are to be avoided.
 func (x *plannedNode) replaceTypes(pw *PlanWriter) {
-	p := x.bin.Offer.InstanceType.Pool
+	p := x.bin.Offering.InstanceType.Pool
 	all, _ := pw.Solution.W.Options.LaunchOptions(p, pw.used[p.ID], x.bin.Load, true)
 	others := slices.DeleteFunc(slices.Clone(all), func(o capacity.TypeOption) bool {
 		return o.Model != x.choice.InstanceType && slices.ContainsFunc(x.avoid,
-			func(from instancetypes.Offer) bool { return from.Type == o.Model.Type.Name })
+			func(from instancetypes.OfferingKey) bool { return from.Type == o.Model.Type.Name })
 	})
 	opts := pw.Solution.W.Options.ChooseOptions(others, x.set)
 	if spotOptions(opts) >= spotOptions(x.opts) &&

@@ -52,17 +52,17 @@ func (pw *PlanWriter) PlanLaunches() []plan.Launch {
 func (pw *PlanWriter) plannedNodes() (list []plannedNode, impossible []*capacity.Bin) {
 	pw.used = slices.Clone(pw.Solution.Used.Pools)
 	for _, b := range pw.Solution.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			continue
 		}
-		p := b.Offer.InstanceType.Pool
+		p := b.Offering.InstanceType.Pool
 		for _, l := range b.Load {
 			pw.Solution.W.Stages.Tell(cluster.StageOptions, l.Pod.Class, p.Name)
 		}
 		u := &pw.used[p.ID]
 		u.List = u.List.Sub(b.Takes)
 		u.Nodes--
-		if b.Offer.Limited() {
+		if b.Offering.Limited() {
 			u.List = u.List.Add(b.Takes)
 			u.Nodes++
 			list = append(list, limitedOpening(b, pw.Solution.W.Options.RequirementsOf(p, b.Load)))
@@ -110,24 +110,24 @@ func (pw *PlanWriter) LaunchCost() float64 {
 // what a commitment covers is covered with one of the values only that the type leaves open.
 func limitedOpening(b *capacity.Bin, set requirements.Set) plannedNode {
 	for _, r := range b.Open.All() {
-		if v, own := b.Offer.Label(r.Key); own {
+		if v, own := b.Offering.Label(r.Key); own {
 			set = set.And(requirements.Of(r.Key, v))
 		}
 	}
-	if r := b.Offer.Reservation; r != nil {
+	if r := b.Offering.Reservation; r != nil {
 		set = set.And(requirements.Of(instancetypes.LabelReservationID, r.ID))
 	}
-	return plannedNode{bin: b, set: b.Low.ApplyTo(set), choice: b.Offer, opts: b.Offer.OnlyOption()}
+	return plannedNode{bin: b, set: b.Low.ApplyTo(set), choice: b.Offering, opts: b.Offering.OnlyOption()}
 }
 
-// plannedNode is a new node with what may stand in for its offer.
+// plannedNode is a new node with what may stand in for its offering.
 type plannedNode struct {
 	bin    *capacity.Bin
 	opts   []capacity.TypeOption // cheapest first
 	set    requirements.Set      // what a node must meet
 	choice *capacity.Offering
-	low    capacity.LoweredMinValues // MinValues that are less than its pool asks for
-	avoid  []instancetypes.Offer     // pools of capacity that it is to stay out of
+	low    capacity.LoweredMinValues   // MinValues that are less than its pool asks for
+	avoid  []instancetypes.OfferingKey // pools of capacity that it is to stay out of
 }
 
 // lowerMinValues lowers the MinValues to what the options leave, which may be fewer than pods were placed by.
@@ -145,7 +145,7 @@ func (x *plannedNode) lowerMinValues() {
 // asLaunch is the opening as a node to make.
 func (x plannedNode) asLaunch(devices cluster.Devices) plan.Launch {
 	b, opts, set := x.bin, x.opts, x.set
-	p := b.Offer.InstanceType.Pool
+	p := b.Offering.InstanceType.Pool
 	l := plan.Launch{
 		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: x.choice.Offering,
 		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: x.choice.DaemonNeed,
@@ -160,7 +160,7 @@ func (x plannedNode) asLaunch(devices cluster.Devices) plan.Launch {
 	for _, o := range opts {
 		l.Types = append(l.Types, o.Model.Type.Name)
 		overlays.AnnotateClaim(l.Annotations, *o.Model.Type)
-		for _, x := range o.Offers {
+		for _, x := range o.Offerings {
 			zones, capacities = append(zones, x.Zone), append(capacities, x.CapacityType)
 		}
 	}
@@ -216,7 +216,7 @@ func withoutRestricted(set requirements.Set) requirements.Set {
 func (pw *PlanWriter) ExistingPlacements() []plan.Placement {
 	var out []plan.Placement
 	for _, b := range pw.Solution.Bins {
-		if b.Offer != nil {
+		if b.Offering != nil {
 			continue
 		}
 		for _, l := range b.Load {

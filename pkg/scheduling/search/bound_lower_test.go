@@ -122,7 +122,7 @@ func tinyWorld(seed uint64) []string {
 type trial struct {
 	pods   []cluster.Pod
 	nodes  []trialNode // first those that are there, then new ones
-	sold   []trialOffer
+	sold   []trialOffering
 	daemon resources.List
 	best   float64
 }
@@ -133,7 +133,7 @@ type trialNode struct {
 	pods   []cluster.Pod
 }
 
-type trialOffer struct {
+type trialOffering struct {
 	labels map[string]string
 	room   resources.List
 	price  float64
@@ -168,7 +168,7 @@ func newTrial(w *scenario.World, homeless []plan.Unplaced) *trial {
 			for _, o := range typ.Offerings {
 				if o.Available && pool.Requirements.Has(instancetypes.LabelZone, o.Zone) && pool.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
 					labels := map[string]string{instancetypes.LabelZone: o.Zone, instancetypes.LabelCapacityType: o.CapacityType}
-					t.sold = append(t.sold, trialOffer{labels, typ.Allocatable.Sub(t.daemon), o.Price})
+					t.sold = append(t.sold, trialOffering{labels, typ.Allocatable.Sub(t.daemon), o.Price})
 				}
 			}
 		}

@@ -96,7 +96,7 @@ func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
 
 // checkBin tells where a bin has not the room and the counts that its pods leave it.
 func checkBin(t *testing.T, seed uint64, w *packing.Problem, i int, b *capacity.Bin) {
-	if b.Offer != nil {
+	if b.Offering != nil {
 		return
 	}
 	fresh := w.Nodes.Hosts[i].Clone()
@@ -116,7 +116,7 @@ func checkBin(t *testing.T, seed uint64, w *packing.Problem, i int, b *capacity.
 func podsOnHosts(a *packing.Solution) []string {
 	var out []string
 	for _, b := range a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			for _, l := range b.Load {
 				for _, p := range l.Pods {
 					out = append(out, p+" on "+b.Name)

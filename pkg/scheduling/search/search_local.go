@@ -20,7 +20,7 @@ const (
 	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
 	mostLooks = 300
 	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
-	// offer, and to pack anew.
+	// offering, and to pack anew.
 	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
 	// mostMates is how many nodes a step packs anew beside the one that it begins with, and mostParts how many kinds of
 	// pods all of them have, about, if they are more than two.
@@ -43,7 +43,7 @@ type localSearch struct {
 	visit   int // of groups of nodes
 	fresh   int // new nodes among those that may be taken apart
 	work    int
-	looked  int // work beside that: what offers suit a batch is found once
+	looked  int // work beside that: what offerings suit a batch is found once
 	made    int
 	use     capacity.SpotUsage // of the plan as it is
 	ceiling int64              // of one pool of spot capacity, in millicores
@@ -73,17 +73,17 @@ type batchPart struct {
 
 // weightTier is the pools of one weight: pods on their nodes stay on nodes of that weight.
 type weightTier struct {
-	pools   []*capacity.Pool
-	batches []*packing.PodBatch
-	supply  [][]string           // by batch: the pods of the step
-	offers  []*capacity.Offering // worth a look, cheapest first
-	own     []bool               // by batch: no heavier pool sells anything for it
-	moves   []bool               // by batch: its pods may come to hosts, and leave them
-	onHost  [][]int8             // by batch and host: 1 where its pods may be, -1 where not, once asked
-	marked  []int                // by offer: the visit that looked at it last
-	score   []float64
-	best    [][]int32 // by batch: a few offers that suit it, once asked
-	fits    [][]int16 // by batch and offer: how many of its pods a node holds, once asked
+	pools     []*capacity.Pool
+	batches   []*packing.PodBatch
+	supply    [][]string           // by batch: the pods of the step
+	offerings []*capacity.Offering // worth a look, cheapest first
+	own       []bool               // by batch: no heavier pool sells anything for it
+	moves     []bool               // by batch: its pods may come to hosts, and leave them
+	onHost    [][]int8             // by batch and host: 1 where its pods may be, -1 where not, once asked
+	marked    []int                // by offering: the visit that looked at it last
+	score     []float64
+	best      [][]int32 // by batch: a few offerings that suit it, once asked
+	fits      [][]int16 // by batch and offering: how many of its pods a node holds, once asked
 }
 
 // searchLimit is how many steps a search takes at most, of which some are done, and how much work that is worth it.
@@ -123,11 +123,11 @@ func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLi
 // there is nothing to save.
 func tellSearched(a *packing.Solution) {
 	for _, b := range a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			continue
 		}
 		for _, l := range b.Load {
-			a.W.Stages.Tell(cluster.StageSearch, l.Pod.Class, b.Offer.InstanceType.Pool.Name)
+			a.W.Stages.Tell(cluster.StageSearch, l.Pod.Class, b.Offering.InstanceType.Pool.Name)
 		}
 	}
 }
@@ -186,11 +186,11 @@ func (s *localSearch) readNodes() {
 		n.parts = append(n.parts, batchPart{x, l.Pods})
 	}
 	for _, b := range a.Bins {
-		if b.Offer == nil || b.Offer.Limited() || b.Offer.InstanceType.Pool.MinValues() ||
+		if b.Offering == nil || b.Offering.Limited() || b.Offering.InstanceType.Pool.MinValues() ||
 			slices.ContainsFunc(b.Load, mustStay) {
 			continue
 		}
-		n := &searchNode{bin: b, tier: tierOf[b.Offer.InstanceType.Pool.Weight]}
+		n := &searchNode{bin: b, tier: tierOf[b.Offering.InstanceType.Pool.Weight]}
 		for _, l := range b.Load {
 			join(n, l)
 		}
@@ -200,7 +200,7 @@ func (s *localSearch) readNodes() {
 		s.readHosts(join)
 	}
 	for _, t := range s.tiers {
-		t.lookAtOffers(a)
+		t.lookAtOfferings(a)
 	}
 	for _, n := range s.nodes {
 		n.cost = a.PriceOf(n.bin) + a.Strategy.NodeCost
@@ -231,9 +231,10 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 	return tierOf
 }
 
-// lookAtOffers finds the offers of the tier that are worth a look for its batches, and with that what these are worth.
-func (t *weightTier) lookAtOffers(a *packing.Solution) {
-	t.offers = packing.NodeOpener{A: a}.CandidateOffers(t.pools, t.batches)
+// lookAtOfferings finds the offerings of the tier that are worth a look for its batches, and with that what these are
+// worth.
+func (t *weightTier) lookAtOfferings(a *packing.Solution) {
+	t.offerings = packing.NodeOpener{A: a}.CandidateOfferings(t.pools, t.batches)
 	t.best, t.fits = make([][]int32, len(t.batches)), make([][]int16, len(t.batches))
 	t.onHost = make([][]int8, len(t.batches))
 	for i := range t.onHost {
@@ -245,8 +246,8 @@ func (t *weightTier) lookAtOffers(a *packing.Solution) {
 			a.W.Catalog.ByWeight()[h][0].Weight <= t.pools[0].Weight)
 	}
 	t.supply = make([][]string, len(t.batches))
-	t.score = make([]float64, len(t.offers))
-	t.marked = make([]int, len(t.offers))
+	t.score = make([]float64, len(t.offerings))
+	t.marked = make([]int, len(t.offerings))
 }
 
 // mustStay reports whether the load's pods must stay near others on the node.
@@ -318,7 +319,8 @@ func (n *searchNode) couldHold(l *packing.PodBatch, other *searchNode) bool {
 	if n.host != nil {
 		return capacity.FitCount(l.View.Class.Need, n.host.base.Room) > 0 && other.tier.mayJoin(l, n)
 	}
-	return n.bin.Offer.FirstAlternative(l.Admit) >= 0 && capacity.FitCount(l.View.Class.Need, n.bin.Offer.Room) > 0
+	return n.bin.Offering.FirstAlternative(l.Admit) >= 0 &&
+		capacity.FitCount(l.View.Class.Need, n.bin.Offering.Room) > 0
 }
 
 // pickSeed chooses the new node that wastes most among those tried least.

@@ -39,8 +39,8 @@ func TestSearchOnlyEverSaves(t *testing.T) {
 	}
 }
 
-// An offer that one pod fills to the last unit suits the pod: the search may open it.
-func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
+// An offering that one pod fills to the last unit suits the pod: the search may open it.
+func TestSearchLooksAtOfferingsThatOnePodFills(t *testing.T) {
 	world := scenario.Scripted(t, "type m.l cpu=4000 mem=8192 milliusd=100", "type m.x cpu=9000 mem=18432 milliusd=300", "pool p",
 		"pods full n=2 cpu=4000 mem=8192")
 	w := packing.NewProblem(world.Snapshot, world.Market)
@@ -53,13 +53,13 @@ func TestSearchLooksAtOffersThatOnePodFills(t *testing.T) {
 	}
 	tier := s.tiers[0]
 	filled := 0
-	for _, i := range s.suitableOffers(tier, tier.batches[0]) {
-		if o := tier.offers[i]; capacity.DominantShare(tier.batches[0].View.Class.Need, o.Room) == 1 {
+	for _, i := range s.suitableOfferings(tier, tier.batches[0]) {
+		if o := tier.offerings[i]; capacity.DominantShare(tier.batches[0].View.Class.Need, o.Room) == 1 {
 			filled++
 		}
 	}
 	if filled == 0 {
-		t.Error("only offers that leave room are looked at")
+		t.Error("only offerings that leave room are looked at")
 	}
 }
 

@@ -14,21 +14,21 @@ import (
 )
 
 const (
-	// suited is how many offers of best score a step looks at for each of its batches.
+	// suited is how many offerings of best score a step looks at for each of its batches.
 	suited = 10
-	// single is how many offers that are the cheapest for a pod of the batch alone it looks at beside them.
+	// single is how many offerings that are the cheapest for a pod of the batch alone it looks at beside them.
 	single = 3
 	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
 	nearWorth = 0.9
-	// nearLeast is the part of the least cost of what is left, by the offers of a step, that it costs at least, about:
-	// the last node may be of any offer.
+	// nearLeast is the part of the least cost of what is left, by the offerings of a step, that it costs at least,
+	// about: the last node may be of any offering.
 	nearLeast = 0.7
 )
 
 // rebuiltNode is a new node that a step would make of another.
 type rebuiltNode struct {
-	offer *capacity.Offering
-	takes []packing.BatchTake
+	offering *capacity.Offering
+	takes    []packing.BatchTake
 }
 
 // tryRecreate packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
@@ -75,7 +75,7 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 // countNode adds a new node to what its pool and its pool of capacity have, or takes it off.
 func (s *localSearch) countNode(n *searchNode, nodes int) {
 	if n.host == nil {
-		s.countNodes(n.bin.Offer, n.bin.Takes, nodes)
+		s.countNodes(n.bin.Offering, n.bin.Takes, nodes)
 	}
 }
 
@@ -86,10 +86,10 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 	a := s.a
 	g := packing.NodeOpener{A: a}.NewPriceGuide(s.prices)
 	g.Memory = &s.memory
-	list, offers := s.offersFor(t)
-	g.Fits = func(l *packing.PodBatch, offer int) int { return int(t.fits[l.ID][list[offer]]) }
-	g.PrepareGroups(offers, s.current)
-	s.work += workPerFit * len(s.current) * len(offers)
+	list, offerings := s.offeringsFor(t)
+	g.Fits = func(l *packing.PodBatch, offering int) int { return int(t.fits[l.ID][list[offering]]) }
+	g.PrepareGroups(offerings, s.current)
+	s.work += workPerFit * len(s.current) * len(offerings)
 	s.shakeValues(g)
 	if hosts = s.refillHosts(g, t, group); !g.CountRemaining() {
 		return hosts, nil, 0
@@ -100,7 +100,7 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 	for sift := true; g.CountRemaining(); sift = false {
 		if last := s.cheapestLastNode(t, cost-spent); last != nil {
 			best, found = append(slices.Clone(now), *last), true
-			cost = spent + a.OfferCost(last.offer)
+			cost = spent + a.OfferingCost(last.offering)
 		}
 		if g.ScoreAgain(sift); spent+nearLeast*g.LeastCost() >= cost {
 			break
@@ -109,20 +109,20 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
 		}
-		if spent += a.OfferCost(c.Offer); spent >= cost {
+		if spent += a.OfferingCost(c.Offering); spent >= cost {
 			break
 		}
-		if !s.withinLimits(c.Offer) {
+		if !s.withinLimits(c.Offering) {
 			break
 		}
-		s.countNodes(c.Offer, c.Offer.InstanceType.Type.Capacity, 1)
-		now = append(now, rebuiltNode{c.Offer, takes})
+		s.countNodes(c.Offering, c.Offering.InstanceType.Type.Capacity, 1)
+		now = append(now, rebuiltNode{c.Offering, takes})
 		for _, x := range takes {
 			x.Batch.Left -= x.N
 		}
 	}
 	for _, x := range now {
-		s.countNodes(x.offer, x.offer.InstanceType.Type.Capacity, -1)
+		s.countNodes(x.offering, x.offering.InstanceType.Type.Capacity, -1)
 	}
 	if !found {
 		return nil, nil, math.Inf(1)
@@ -147,7 +147,7 @@ func (s *localSearch) shakeValues(g *packing.PriceGuide) {
 	}
 }
 
-// countNodes adds nodes of the offer to what its pool and its pool of capacity have, or takes them off.
+// countNodes adds nodes of the offering to what its pool and its pool of capacity have, or takes them off.
 func (s *localSearch) countNodes(o *capacity.Offering, capacity resources.List, nodes int) {
 	u := &s.a.Used.Pools[o.InstanceType.Pool.ID]
 	u.Nodes += int64(nodes)
@@ -156,17 +156,17 @@ func (s *localSearch) countNodes(o *capacity.Offering, capacity resources.List, 
 	} else {
 		u.List = u.List.Sub(capacity)
 	}
-	s.use.Add(o.Offer, int64(nodes)*o.InstanceType.Type.Capacity.CPU, nodes)
+	s.use.Add(o.OfferingKey, int64(nodes)*o.InstanceType.Type.Capacity.CPU, nodes)
 }
 
-// withinLimits reports whether limits and the share of a pool of spot capacity leave one more node of the offer.
+// withinLimits reports whether limits and the share of a pool of spot capacity leave one more node of the offering.
 func (s *localSearch) withinLimits(o *capacity.Offering) bool {
 	p := o.InstanceType.Pool
 	if s.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
 		return false
 	}
 	return o.CapacityType != instancetypes.Spot || s.use.AreFew() ||
-		s.use.ByPool[o.Offer]+o.InstanceType.Type.Capacity.CPU <= s.ceiling
+		s.use.ByPool[o.OfferingKey]+o.InstanceType.Type.Capacity.CPU <= s.ceiling
 }
 
 // cheapestLastNode finds the cheapest node below the price that holds all that is left.
@@ -183,11 +183,11 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 			s.want[i] += x * int64(l.Left)
 		}
 	}
-	for _, o := range t.offers {
-		if a.OfferCost(o) >= below {
+	for _, o := range t.offerings {
+		if a.OfferingCost(o) >= below {
 			return nil
 		}
-		if a.OfferCost(o) < least || !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
+		if a.OfferingCost(o) < least || !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
 			continue
 		}
 		if takes, all := (packing.NodeOpener{A: a}).TakeAllLeft(o, s.current); all && s.hasAnchorPod(t, takes) {
@@ -226,17 +226,17 @@ func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan [
 	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return slices.Contains(gone, b) })
 	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return slices.Contains(gone, n.bin) })
 	for _, o := range plan {
-		b := a.NewBin(o.offer, o.offer.InstanceType.Type.Capacity)
+		b := a.NewBin(o.offering, o.offering.InstanceType.Type.Capacity)
 		b.Name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
-		n := &searchNode{bin: b, tier: t, cost: a.OfferCost(o.offer)}
+		n := &searchNode{bin: b, tier: t, cost: a.OfferingCost(o.offering)}
 		for _, x := range o.takes {
 			s.putPods(x, b, n, t)
 		}
 		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 		a.Bins = append(a.Bins, b)
 		s.nodes = append(s.nodes, n)
-		s.countNodes(o.offer, b.Takes, 1)
+		s.countNodes(o.offering, b.Takes, 1)
 	}
 	for _, x := range hosts {
 		s.acceptHost(x, t)
@@ -254,11 +254,11 @@ func (s *localSearch) putPods(x packing.BatchTake, b *capacity.Bin, n *searchNod
 	n.parts = append(n.parts, batchPart{x.Batch, pods})
 }
 
-// offersFor are the offers that suit any of the current batches, with their places among those of the tier.
-func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*capacity.Offering) {
+// offeringsFor are the offerings that suit any of the current batches, with their places among those of the tier.
+func (s *localSearch) offeringsFor(t *weightTier) (list []int32, out []*capacity.Offering) {
 	for _, l := range s.current {
 		if t.best[l.ID] == nil {
-			t.best[l.ID] = s.suitableOffers(t, l)
+			t.best[l.ID] = s.suitableOfferings(t, l)
 		}
 		for _, i := range t.best[l.ID] {
 			if t.marked[i] != s.visit {
@@ -270,19 +270,19 @@ func (s *localSearch) offersFor(t *weightTier) (list []int32, out []*capacity.Of
 	slices.Sort(list)
 	out = make([]*capacity.Offering, len(list))
 	for i, x := range list {
-		out[i] = t.offers[x]
+		out[i] = t.offerings[x]
 	}
 	return list, out
 }
 
-// suitableOffers finds the offers that hold the batch's pods: the best of all, and those that are the cheapest for one
-// of its pods alone.
-func (s *localSearch) suitableOffers(t *weightTier, l *packing.PodBatch) []int32 {
+// suitableOfferings finds the offerings that hold the batch's pods: the best of all, and those that are the cheapest
+// for one of its pods alone.
+func (s *localSearch) suitableOfferings(t *weightTier, l *packing.PodBatch) []int32 {
 	need := l.View.Class.Need
 	var good, cheap bestScores
-	t.fits[l.ID] = make([]int16, len(t.offers))
-	s.looked += workPerFit * len(t.offers)
-	for i, o := range t.offers {
+	t.fits[l.ID] = make([]int16, len(t.offerings))
+	s.looked += workPerFit * len(t.offerings)
+	for i, o := range t.offerings {
 		if o.FirstAlternative(l.Admit) < 0 {
 			continue
 		}
@@ -292,19 +292,19 @@ func (s *localSearch) suitableOffers(t *weightTier, l *packing.PodBatch) []int32
 			continue
 		}
 		if t.score[i] == 0 {
-			t.score[i] = s.offerScore(t, o)
+			t.score[i] = s.offeringScore(t, o)
 		}
 		good.addScore(int32(i), t.score[i], suited)
-		cheap.addScore(int32(i), s.a.OfferCost(o)*part, single)
+		cheap.addScore(int32(i), s.a.OfferingCost(o)*part, single)
 	}
 	return append(good.index, cheap.index...)
 }
 
-// offerScore is what the offer costs for the worth of its best fill.
-func (s *localSearch) offerScore(t *weightTier, o *capacity.Offering) float64 {
+// offeringScore is what the offering costs for the worth of its best fill.
+func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64 {
 	p := s.prices
 	if fill := p.Fill[o.InstanceType]; fill > 0 {
-		return s.a.OfferCost(o) / fill
+		return s.a.OfferingCost(o) / fill
 	}
 	f := lowerbound.NewFiller(len(s.a.W.Dims), nil)
 	var items []int32
@@ -318,7 +318,7 @@ func (s *localSearch) offerScore(t *weightTier, o *capacity.Offering) float64 {
 		}
 	}
 	worth := f.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
-	return s.a.OfferCost(o) / max(leastWorth, worth)
+	return s.a.OfferingCost(o) / max(leastWorth, worth)
 }
 
 // bestScores is the few that have the lowest scores, the first among equals.

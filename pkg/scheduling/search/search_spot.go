@@ -9,8 +9,8 @@ import (
 func capacityTypePrice(a *packing.Solution, capacityType string) float64 {
 	sum := 0.0
 	for _, b := range a.Bins {
-		if b.Offer != nil && b.Offer.CapacityType == capacityType {
-			sum += b.Offer.Price
+		if b.Offering != nil && b.Offering.CapacityType == capacityType {
+			sum += b.Offering.Price
 		}
 	}
 	return sum

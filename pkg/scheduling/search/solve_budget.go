@@ -31,7 +31,7 @@ const (
 	// are asked for.
 	unsearchedFleetWork = 10 * millisecond
 	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
-	// offers and by the third power of kinds of pods.
+	// offerings and by the third power of kinds of pods.
 	fleetPerFill, fleetPerPivot = 1500, 200
 )
 
@@ -83,7 +83,7 @@ func (b *workBudget) allowsFleet(a *packing.Solution, px *prices.Pricing) bool {
 		p = px.WorthOf(a)
 	}
 	kinds := kindsOnNewNodes(p, a)
-	work := fleetPerFill*kinds*p.OffersForSale() + fleetPerPivot*kinds*kinds*kinds
+	work := fleetPerFill*kinds*p.OfferingsForSale() + fleetPerPivot*kinds*kinds*kinds
 	if work > b.fleet {
 		return false
 	}
@@ -99,7 +99,7 @@ func kindsOnNewNodes(p packing.PodPrices, a *packing.Solution) int {
 	}
 	kinds := map[kind]bool{}
 	for _, b := range a.Bins {
-		if b.Offer == nil {
+		if b.Offering == nil {
 			continue
 		}
 		for _, l := range b.Load {

@@ -164,11 +164,11 @@ func SpotNotice(w *fake.World) interruption.Notice {
 	return interruption.Notice{Kind: interruption.Spot, Instance: w.Instances()[0].ID, Time: w.Now()}
 }
 
-// CheapestOffer refuses the first offer that anybody asks for, for ever.
-func CheapestOffer(*fake.World) func(instancetypes.Offer) bool {
-	var first instancetypes.Offer
-	return func(o instancetypes.Offer) bool {
-		if first == (instancetypes.Offer{}) {
+// CheapestOffering refuses the first offering that anybody asks for, for ever.
+func CheapestOffering(*fake.World) func(instancetypes.OfferingKey) bool {
+	var first instancetypes.OfferingKey
+	return func(o instancetypes.OfferingKey) bool {
+		if first == (instancetypes.OfferingKey{}) {
 			first = o
 		}
 		return o == first

@@ -49,7 +49,7 @@ var (
 // Noon is when worlds begin.
 func Noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
-// NewWorld has six real types, so that a launch names few enough offers to reason about.
+// NewWorld has six real types, so that a launch names few enough offerings to reason about.
 func NewWorld() *fake.World { return fake.New(objects.FewTypes(), Noon()) }
 
 // PodOf asks for so many millicores and MiB.

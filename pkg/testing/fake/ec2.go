@@ -18,12 +18,12 @@ import (
 // ec2 is what EC2 launches, runs and ends. Its exported fields are set before use.
 type ec2 struct {
 	*engine
-	Refuse     func(instancetypes.Offer) bool // offers that EC2 has no capacity for; nil for none
-	Free       map[string]int64               // addresses of subnets; of one that is missing nobody knows
-	FailLaunch func(o launch.Order) error     // another error of CreateFleet; nil for none
-	EndEarly   func(o launch.Order) string    // why EC2 ends an instance before it runs, empty or nil for not
-	Launches   int                            // instances that were ever started
-	FailEnd    func(id string) error          // of TerminateInstances; nil for none
+	Refuse     func(instancetypes.OfferingKey) bool // offerings that EC2 has no capacity for; nil for none
+	Free       map[string]int64                     // addresses of subnets; of one that is missing nobody knows
+	FailLaunch func(o launch.Order) error           // another error of CreateFleet; nil for none
+	EndEarly   func(o launch.Order) string          // why EC2 ends an instance before it runs, empty or nil for not
+	Launches   int                                  // instances that were ever started
+	FailEnd    func(id string) error                // of TerminateInstances; nil for none
 	// MarNode changes a node as it becomes Ready, as an agent or a kubelet does that nobody knows of; nil for not
 	MarNode func(*cluster.Node)
 
@@ -86,7 +86,7 @@ func (w *ec2) ofBatch(id, token string) (out []cluster.Instance, err error) {
 
 func (w *ec2) launchOrder(o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
-	asked := fmt.Sprintf("%+v", o.Offers())
+	asked := fmt.Sprintf("%+v", o.Offerings())
 	if a, known := w.tokens[token]; known {
 		if a.asked != asked {
 			return w.adoptInstance(o, token)
@@ -108,8 +108,8 @@ func (w *ec2) launchOrder(o launch.Order, token string) (cluster.Instance,
 	slices.SortStableFunc(all, func(a, b launch.Override) int { return cmp.Compare(a.Price, b.Price) })
 	var marks []instancetypes.UnavailableOffering
 	for _, v := range all {
-		if w.Refuse != nil && w.Refuse(v.Offer) {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer,
+		if w.Refuse != nil && w.Refuse(v.OfferingKey) {
+			marks = append(marks, instancetypes.UnavailableOffering{OfferingKey: v.OfferingKey,
 				Why: "InsufficientInstanceCapacity"})
 			continue
 		}
@@ -237,10 +237,10 @@ func (p EC2Ports) StopInstances(ctx context.Context, ids []string) error {
 }
 
 // StartInstance starts a stopped instance.
-func (p EC2Ports) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
+func (p EC2Ports) StartInstance(ctx context.Context, id string, o instancetypes.OfferingKey) error {
 	return tryCall(ctx, p.invocation, "start", func() error {
 		if p.w.Refuse != nil && p.w.Refuse(o) {
-			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o,
+			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{OfferingKey: o,
 				Why: "InsufficientInstanceCapacity"}}}
 		}
 		if m, ok := p.w.instances[id]; ok && m.State == "stopped" {

@@ -318,7 +318,7 @@ func (p SharedPorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 	})
 }
 
-// MarkUnavailable marks offers as unavailable.
+// MarkUnavailable marks offerings as unavailable.
 func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
 	return tryCall(ctx, p.invocation, "mark unavailable", func() error {

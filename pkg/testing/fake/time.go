@@ -173,13 +173,13 @@ func (w *claimStore) Claims() []cluster.Claim {
 	return w.listClaims()
 }
 
-// MarkedOffers lists the offers that were ever marked, in the order of marking.
-func (w *records) MarkedOffers() []instancetypes.Offer {
+// MarkedOfferings lists the offerings that were ever marked, in the order of marking.
+func (w *records) MarkedOfferings() []instancetypes.OfferingKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	var out []instancetypes.Offer
+	var out []instancetypes.OfferingKey
 	for _, m := range w.marks {
-		out = append(out, m.Offer)
+		out = append(out, m.OfferingKey)
 	}
 	return out
 }

@@ -19,16 +19,16 @@ func (t *planCheck) paidFor(m *machine) {
 	})
 	for i := range m.shapes {
 		s := &m.shapes[i]
-		if s.offer.CapacityType != choice.CapacityType || s.offer.Type != choice.Type {
-			t.addViolation("%s: it is to be covered as %s, it may become %s", m.name, choice.Offer, s)
+		if s.offering.CapacityType != choice.CapacityType || s.offering.Type != choice.Type {
+			t.addViolation("%s: it is to be covered as %s, it may become %s", m.name, choice.OfferingKey, s)
 		}
-		if zonal && s.offer.Zone != choice.Zone {
+		if zonal && s.offering.Zone != choice.Zone {
 			t.addViolation("%s: what covers it counts in zone %s only, it may become %s", m.name, choice.Zone, s)
 		}
-		if choice.Price > s.offer.Price {
-			t.addViolation("%s: it costs %g with what covers it, and %g without", m.name, choice.Price, s.offer.Price)
+		if choice.Price > s.offering.Price {
+			t.addViolation("%s: it costs %g with what covers it, and %g without", m.name, choice.Price, s.offering.Price)
 		}
-		s.price, s.offer.Price = choice.Price, choice.Price
+		s.price, s.offering.Price = choice.Price, choice.Price
 	}
 }
 

@@ -26,7 +26,7 @@ func market() []string {
 func launch(zone string, pods ...string) plan.Launch {
 	l := plan.Launch{
 		Pool: "p", Class: "default", Types: []string{"m", "l"}, Labels: map[string]string{"tier": "web"},
-		Choice: instancetypes.Offering{Offer: instancetypes.Offer{Type: "m", Zone: zone, CapacityType: "spot"}, Price: 0.04},
+		Choice: instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{Type: "m", Zone: zone, CapacityType: "spot"}, Price: 0.04},
 		Requirements: requirements.NewSet(requirements.Of("node.kubernetes.io/instance-type", "m", "l"), requirements.Of("topology.kubernetes.io/zone", zone),
 			requirements.Of("karpenter.sh/capacity-type", "spot"), requirements.Of("tier", "web")),
 	}
@@ -41,7 +41,7 @@ func launch(zone string, pods ...string) plan.Launch {
 func booked(pods ...string) plan.Launch {
 	l := launch("a", pods...)
 	l.Pool, l.Types, l.Labels = "booked", []string{"r"}, nil
-	l.Choice = instancetypes.Offering{Offer: instancetypes.Offer{Type: "r", Zone: "a", CapacityType: "reserved"}, Reservation: &instancetypes.Reservation{ID: "cr-1"}}
+	l.Choice = instancetypes.Offering{OfferingKey: instancetypes.OfferingKey{Type: "r", Zone: "a", CapacityType: "reserved"}, Reservation: &instancetypes.Reservation{ID: "cr-1"}}
 	l.Requirements = requirements.NewSet(requirements.Of("node.kubernetes.io/instance-type", "r"), requirements.Of("topology.kubernetes.io/zone", "a"), requirements.Of("karpenter.sh/capacity-type", "reserved"))
 	return l
 }

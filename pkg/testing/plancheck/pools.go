@@ -26,7 +26,7 @@ func (t *planCheck) checkPools() {
 			for k, v := range s.capacity { // each key on its own
 				most[k] = max(most[k], v)
 			}
-			if r := s.offer.Reservation; r != nil {
+			if r := s.offering.Reservation; r != nil {
 				remaining[r.ID] = r.Remaining
 			}
 		}
@@ -37,9 +37,9 @@ func (t *planCheck) checkPools() {
 			if id := reservationOf(m.launch.Choice); id != "" {
 				reserved[id]++
 			}
-		} else if m.id == "" && len(m.shapes) > 0 && reservationOf(m.shapes[0].offer) != "" &&
-			!slices.ContainsFunc(m.shapes, func(s machineShape) bool { return reservationOf(s.offer) == "" }) {
-			reserved[reservationOf(m.shapes[0].offer)]++ // its instance is not taken out of the reservation yet
+		} else if m.id == "" && len(m.shapes) > 0 && reservationOf(m.shapes[0].offering) != "" &&
+			!slices.ContainsFunc(m.shapes, func(s machineShape) bool { return reservationOf(s.offering) == "" }) {
+			reserved[reservationOf(m.shapes[0].offering)]++ // its instance is not taken out of the reservation yet
 		}
 	}
 	for _, p := range t.Snapshot.Pools {
@@ -113,10 +113,10 @@ func (t *planCheck) leastValues(m *machine, pool cluster.Pool, w labelRequiremen
 		seen := map[string]bool{}
 		for _, s := range shapes {
 			need := amountsOf(p.Need)
-			for _, d := range t.offerDaemons(m, s, shapes) {
+			for _, d := range t.offeringDaemons(m, s, shapes) {
 				need.addAmounts(amountsOf(d.Need), 1)
 			}
-			if _, ok := need.firstShort(s.room); ok && reservationOf(s.offer) == "" && podSuits(p, s.labels, false) {
+			if _, ok := need.firstShort(s.room); ok && reservationOf(s.offering) == "" && podSuits(p, s.labels, false) {
 				seen[s.labels[w.Key]] = true
 			}
 		}
@@ -184,11 +184,11 @@ func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, 
 	}
 	shapes := t.possibleShapes(pool, nil, rules, false)
 	for _, s := range shapes {
-		if reservationOf(s.offer) != "" {
+		if reservationOf(s.offering) != "" {
 			continue // others may have taken what room it had
 		}
 		need := amountsOf(p.Need)
-		for _, d := range t.offerDaemons(m, s, shapes) {
+		for _, d := range t.offeringDaemons(m, s, shapes) {
 			need.addAmounts(amountsOf(d.Need), 1)
 		}
 		if _, ok := need.firstShort(s.room); ok && podSuits(p, s.labels, false) {
@@ -198,11 +198,12 @@ func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, 
 	return machineShape{}, false
 }
 
-// offerDaemons are the DaemonSets that a machine of the shape's offer may get, whatever values its open labels take.
-func (t *planCheck) offerDaemons(m *machine, s machineShape, shapes []machineShape) []*cluster.Pod {
+// offeringDaemons are the DaemonSets that a machine of the shape's offering may get, whatever values its open labels
+// take.
+func (t *planCheck) offeringDaemons(m *machine, s machineShape, shapes []machineShape) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, x := range shapes {
-		if x.offer.Offer != s.offer.Offer {
+		if x.offering.OfferingKey != s.offering.OfferingKey {
 			continue
 		}
 		for _, d := range t.daemonPods(m, x) {

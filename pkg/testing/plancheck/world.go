@@ -79,7 +79,7 @@ type machineShape struct {
 	capacity resourceAmounts
 	limits   map[string]int64 // volumes that a new node is expected to attach, by driver
 	price    float64
-	offer    instancetypes.Offering
+	offering instancetypes.Offering
 }
 
 // placePods gives every pod of the plan its machine, and wants each pod that needs a place in exactly one.
@@ -175,8 +175,8 @@ func (t *planCheck) checkFlexibility(m *machine, pool cluster.Pool) {
 		if p, ok := cheapest[name]; !ok || s.price < p {
 			cheapest[name] = s.price
 		}
-		chosen = chosen || s.offer.Offer == l.Choice.Offer && s.price == l.Choice.Price &&
-			reservationOf(s.offer) == reservationOf(l.Choice)
+		chosen = chosen || s.offering.OfferingKey == l.Choice.OfferingKey && s.price == l.Choice.Price &&
+			reservationOf(s.offering) == reservationOf(l.Choice)
 		for _, r := range labelRequirements(pool.Requirements.All()) {
 			if !r.isMet(s.labels) {
 				t.addViolation("%s as %s: pool %s wants %s", m.name, s, pool.Name, r)
@@ -194,7 +194,7 @@ func (t *planCheck) checkFlexibility(m *machine, pool cluster.Pool) {
 		t.addViolation("%s: its types are not sorted by price: %v", m.name, l.Types)
 	}
 	if !chosen {
-		t.addViolation("%s: its choice %s at %g USD/h is not among what it may become", m.name, l.Choice.Offer,
+		t.addViolation("%s: its choice %s at %g USD/h is not among what it may become", m.name, l.Choice.OfferingKey,
 			l.Choice.Price)
 	} else if l.Choice.Price > cheapest[l.Types[0]] {
 		t.addViolation("%s: its choice costs %g USD/h, it may become one for %g", m.name, l.Choice.Price,
@@ -226,7 +226,7 @@ func (s machineShape) String() string {
 // possibleShapes lists what a claim with these requirements may become. What is not to be had now counts when any is
 // asked for, but never what the type has no zone for: nobody sells it there, or the class has no subnet.
 func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, rules []labelRequirement,
-	anyOffer bool) []machineShape {
+	anyOffering bool) []machineShape {
 	var out []machineShape
 	for _, typ := range t.sold[pool.Name] {
 		zones := slices.DeleteFunc(labelRequirements(typ.Requirements.All()),
@@ -236,7 +236,7 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 				return !r.isMet(map[string]string{labelZone: o.Zone})
 			})
 			// what a commitment covers is the same instance at another price
-			if !o.Available && !anyOffer || nowhere || len(o.Paid) > 0 {
+			if !o.Available && !anyOffering || nowhere || len(o.Paid) > 0 {
 				continue
 			}
 			for _, l := range labelled(pool, typ, o, labels) {
@@ -244,7 +244,7 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 					!slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
 					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable),
 						limits: t.attachedByNew(typ, t.sold[pool.Name]), capacity: amountsOf(typ.Capacity),
-						price: o.Price, offer: o})
+						price: o.Price, offering: o})
 				}
 			}
 		}

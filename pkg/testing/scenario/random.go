@@ -95,7 +95,8 @@ func randomPool(r *rand.Rand, i int) string {
 	return s
 }
 
-// randomMinValues is, for a fifth of the pools, minValues of a key that types or their offers have several values of.
+// randomMinValues is, for a fifth of the pools, minValues of a key that types or their offerings have several values
+// of.
 func randomMinValues(r *rand.Rand) string {
 	if r.IntN(5) > 0 {
 		return ""

@@ -206,14 +206,15 @@ func (w *World) addType(d directive) error {
 				price = float64(d.num("spot", 0)) / 1000
 			}
 			t.Offerings = append(t.Offerings, instancetypes.Offering{
-				Offer: instancetypes.Offer{CapacityType: c, Type: t.Name, Zone: z}, Price: price, Available: true,
+				OfferingKey: instancetypes.OfferingKey{CapacityType: c, Type: t.Name, Zone: z},
+				Price:       price, Available: true,
 			})
 		}
 	}
 	for _, z := range d.list("without") {
 		t.Offerings = append(t.Offerings, instancetypes.Offering{
-			Offer: instancetypes.Offer{CapacityType: instancetypes.OnDemand, Type: t.Name, Zone: z},
-			Price: float64(d.num("milliusd", 0)) / 1000, Why: "the class has no subnet in " + z,
+			OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: t.Name, Zone: z},
+			Price:       float64(d.num("milliusd", 0)) / 1000, Why: "the class has no subnet in " + z,
 		})
 	}
 	if d.has("reserved") {
@@ -252,8 +253,8 @@ func reserved(t instancetypes.Type, words []string) instancetypes.Offering {
 	words = append(slices.Clone(words), "", "", "")
 	n, _ := strconv.ParseInt(words[2], 10, 64)
 	return instancetypes.Offering{
-		Offer:     instancetypes.Offer{CapacityType: instancetypes.Reserved, Type: t.Name, Zone: words[1]},
-		Available: n > 0,
+		OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Reserved, Type: t.Name, Zone: words[1]},
+		Available:   n > 0,
 		Reservation: &instancetypes.Reservation{ID: words[0], Type: t.Name, Zone: words[1], Kind: "default",
 			Remaining: n},
 	}

@@ -126,7 +126,7 @@ func checkCeiling(w *world, s instanceStarted) (bad []string) {
 }
 
 func chargeOf(w *world, m *machine) int64 {
-	usd, _ := w.catalog.market.Charge(instancetypes.Offer{Type: m.Type, Zone: m.Zone,
+	usd, _ := w.catalog.market.Charge(instancetypes.OfferingKey{Type: m.Type, Zone: m.Zone,
 		CapacityType: m.CapacityType})
 	return cluster.MillionthsUSD(usd)
 }

@@ -20,7 +20,7 @@ type ec2 struct {
 
 	machines map[string]*machine
 	tokens   map[string]fleetAnswer
-	scarce   map[instancetypes.Offer]bool // unavailable just now
+	scarce   map[instancetypes.OfferingKey]bool // unavailable just now
 }
 
 // machine is an EC2 instance.
@@ -106,7 +106,7 @@ func (e *ec2) livingInstances() []*machine {
 
 // changeSupply changes what EC2 has: now and then it has no spot at all, or nothing in a zone.
 func (e *ec2) changeSupply() {
-	e.scarce = map[instancetypes.Offer]bool{}
+	e.scarce = map[instancetypes.OfferingKey]bool{}
 	share := []float64{0, 0.2, 0.6, 1}[e.rng.IntN(4)]
 	noSpot, zones := e.drawChance(0.15), e.catalog.zoneNames()
 	dry := ""
@@ -115,8 +115,8 @@ func (e *ec2) changeSupply() {
 	}
 	for _, name := range slices.Sorted(maps.Keys(e.catalog.types)) {
 		for _, o := range e.catalog.types[name].Offerings {
-			offer := instancetypes.Offer{CapacityType: o.CapacityType, Type: name, Zone: o.Zone}
-			e.scarce[offer] = e.drawChance(share) || noSpot && o.CapacityType == instancetypes.Spot || o.Zone == dry
+			offering := instancetypes.OfferingKey{CapacityType: o.CapacityType, Type: name, Zone: o.Zone}
+			e.scarce[offering] = e.drawChance(share) || noSpot && o.CapacityType == instancetypes.Spot || o.Zone == dry
 		}
 	}
 	e.addTrace("EC2 has changed what it sells: share %.1f unavailable, no spot %t, zone %q dry", share, noSpot, dry)

@@ -76,7 +76,7 @@ func (e *ec2) createFleet(by *invocation, o launch.Order, token string) fleetAns
 	for range o.Count() {
 		best, marks := e.sellInstance(o)
 		if best != nil && o.Batch.ID != "" && e.troubleChance(e.plan.partial) {
-			best, marks = nil, append(marks, instancetypes.UnavailableOffering{Offer: best.Offer,
+			best, marks = nil, append(marks, instancetypes.UnavailableOffering{OfferingKey: best.OfferingKey,
 				Why: "InsufficientInstanceCapacity"})
 		}
 		a.marks = append(a.marks, marks...)
@@ -102,8 +102,8 @@ func (e *ec2) sellInstance(o launch.Order) (best *launch.Override, marks []insta
 		return cmp.Or(cmp.Compare(a.Price, b.Price), cmp.Compare(a.Type, b.Type), cmp.Compare(a.Zone, b.Zone))
 	})
 	for _, v := range all {
-		if e.scarce[v.Offer] {
-			marks = append(marks, instancetypes.UnavailableOffering{Offer: v.Offer,
+		if e.scarce[v.OfferingKey] {
+			marks = append(marks, instancetypes.UnavailableOffering{OfferingKey: v.OfferingKey,
 				Why: "InsufficientInstanceCapacity"})
 		} else {
 			left = append(left, v)

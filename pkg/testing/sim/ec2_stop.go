@@ -79,7 +79,7 @@ func (notStartableError) Error() string { return "IncorrectInstanceState" }
 func (notStartableError) NotStartable() bool { return true }
 
 // StartInstance starts a stopped instance, where EC2 has the capacity.
-func (p *fleetPorts) StartInstance(ctx context.Context, id string, o instancetypes.Offer) error {
+func (p *fleetPorts) StartInstance(ctx context.Context, id string, o instancetypes.OfferingKey) error {
 	return tryPort(ctx, p.caller, "start instance", id, func() error {
 		m := p.ec2.machines[id]
 		switch {
@@ -90,7 +90,7 @@ func (p *fleetPorts) StartInstance(ctx context.Context, id string, o instancetyp
 			return nil
 		case p.ec2.scarce[o]:
 			p.inv.refuseStart()
-			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{Offer: o,
+			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{OfferingKey: o,
 				Why: "InsufficientInstanceCapacity"}}}
 		}
 		p.observe(instanceRestarted{p.inv, m})

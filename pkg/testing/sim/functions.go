@@ -44,10 +44,12 @@ func provisionFunction(rules cluster.Settings, share int) Function {
 		Run: func(ctx context.Context, in Invocation) error {
 			p := in.Ports
 			f := provision.Controller{Deps: in.deps(rules), Read: p.read, Claims: p.claims, Lease: p.leases,
-				Fleet: p.fleet, Unavailable: p.state, Brake: p.state, Prices: p.offerings, Watch: p.leases, Holds: p.pods,
+				Fleet: p.fleet, Unavailable: p.state, Brake: p.state, Prices: p.offerings, Watch: p.leases,
+				Holds:     p.pods,
 				Lifecycle: p.wakeUnlessWatching("lifecycle", in.Log), Refresh: p.newWaker("refresh"),
-				Cluster: demoCluster(), UnavailableFor: unavailableOfferingTTL, ShareFrom: share, BatchIdle: time.Second,
-				BatchMax: 10 * time.Second, Buffers: p.offerings,
+				Cluster: demoCluster(), UnavailableFor: unavailableOfferingTTL, ShareFrom: share,
+				BatchIdle: time.Second,
+				BatchMax:  10 * time.Second, Buffers: p.offerings,
 				Stopped: &stoppedcapacity.Starter{Deps: in.deps(rules), Claims: p.claims, Fleet: p.fleet,
 					Unavailable: p.state, UnavailableFor: unavailableOfferingTTL}}
 			if r := in.newRollouts(rules); r != nil {
@@ -136,7 +138,7 @@ func handleNotice(e Event) interruption.Notice {
 	return interruption.Notice{Kind: kind, Instance: e.Instance, Time: e.Time, At: e.From}
 }
 
-// unavailableOfferingTTL is how long functions are told to leave an offer alone.
+// unavailableOfferingTTL is how long functions are told to leave an offering alone.
 const (
 	unavailableOfferingTTL = 90 * time.Second
 	quarantineFor          = 10 * time.Minute

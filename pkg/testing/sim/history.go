@@ -47,7 +47,7 @@ func (w *world) remember(step any) {
 func learnUnavailable(s callAnswered) {
 	learn := func(marks []instancetypes.UnavailableOffering) {
 		for _, m := range marks {
-			s.to.learned = append(s.to.learned, refusedOffer{m.Offer, time.Now()})
+			s.to.learned = append(s.to.learned, refusedOffering{m.OfferingKey, time.Now()})
 		}
 	}
 	if f, ok := s.answer.value.(fleetAnswer); ok && s.answer.err == nil {
@@ -61,10 +61,10 @@ func learnUnavailable(s callAnswered) {
 	}
 }
 
-// refusedOffer is an offer that an invocation was told is unavailable.
-type refusedOffer struct {
-	offer instancetypes.Offer
-	at    time.Time
+// refusedOffering is an offering that an invocation was told is unavailable.
+type refusedOffering struct {
+	offering instancetypes.OfferingKey
+	at       time.Time
 }
 
 // rememberReason remembers whether a notice, the state of an instance or its age had the claim condemned.

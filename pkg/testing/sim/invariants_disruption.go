@@ -215,7 +215,7 @@ func checkVolumesStay(w *world, s claimDeleted) (bad []string) {
 			p.Protected(time.Now().Add(-w.plan.skew-seconds)) {
 			continue
 		}
-		if !offersRoom(w, p, n, zone) {
+		if !offeringsRoom(w, p, n, zone) {
 			bad = append(bad, fmt.Sprintf(
 				"node %s is to go, and for pod %s, whose volume is in %s, nothing else is there or comes", n.Name,
 				p.Key(), zone))
@@ -224,9 +224,9 @@ func checkVolumesStay(w *world, s claimDeleted) (bad []string) {
 	return bad
 }
 
-// offersRoom reports whether a node in the zone beside that one is large enough for the pod and the pods that have been
-// there for some time, or a claim may come there.
-func offersRoom(w *world, p *pod, but *node, zone string) bool {
+// offeringsRoom reports whether a node in the zone beside that one is large enough for the pod and the pods that have
+// been there for some time, or a claim may come there.
+func offeringsRoom(w *world, p *pod, but *node, zone string) bool {
 	for _, other := range w.api.nodes {
 		if other == but || other.Labels[labelZone] != zone || !podSelects(p, other.Labels) {
 			continue

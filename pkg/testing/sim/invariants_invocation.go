@@ -68,8 +68,8 @@ func checkUnavailableMarked(w *world, s invocationReturned) []string {
 	}
 	for _, l := range s.inv.learned {
 		if !slices.ContainsFunc(w.state.marks,
-			func(m unavailableMark) bool { return m.Offer == l.offer && !m.made.Before(l.at) }) {
-			return broken("%s was refused %s and did not mark it", s.inv, l.offer)
+			func(m unavailableMark) bool { return m.OfferingKey == l.offering && !m.made.Before(l.at) }) {
+			return broken("%s was refused %s and did not mark it", s.inv, l.offering)
 		}
 	}
 	return nil

@@ -162,8 +162,8 @@ func checkLaunchZone(w *world, s claimCreated) []string {
 	return nil
 }
 
-// checkPublicPrice: a new claim is reckoned to cost what its offer costs in public and its volume, and less only where
-// a commitment covers the instance.
+// checkPublicPrice: a new claim is reckoned to cost what its offering costs in public and its volume, and less only
+// where a commitment covers the instance.
 func checkPublicPrice(w *world, s claimCreated) []string {
 	public, choice := 0.0, s.launch.Choice
 	for _, o := range w.catalog.types[choice.Type].Offerings {
@@ -178,7 +178,7 @@ func checkPublicPrice(w *world, s claimCreated) []string {
 	if usd > public+disk+rounding || usd < disk-rounding ||
 		usd < public+disk-rounding && len(choice.Paid) == 0 {
 		return broken("claim %s is to cost %g USD/h as %s, which is sold for %g, and %g for its volume", s.claim.Name,
-			usd, choice.Offer, public, disk)
+			usd, choice.OfferingKey, public, disk)
 	}
 	return nil
 }
@@ -228,10 +228,10 @@ func checkOrderSize(w *world, s fleetOrdered) []string {
 		s.order.Batch.ID)
 }
 
-// checkUnavailableOrdered: nothing is asked for that was marked as unavailable before the invocation began. A claim of an
-// earlier invocation may ask for all, once, to find what was launched for it. So may one of an earlier pass of the same
-// invocation, which a conflict on another claim of its batch left without a launch: what passes know of each other is
-// on the objects, and a token stands there before it is used. A request that EC2 throttles was not made, and what is
+// checkUnavailableOrdered: nothing is asked for that was marked as unavailable before the invocation began. A claim of
+// an earlier invocation may ask for all, once, to find what was launched for it. So may one of an earlier pass of the
+// same invocation, which a conflict on another claim of its batch left without a launch: what passes know of each other
+// is on the objects, and a token stands there before it is used. A request that EC2 throttles was not made, and what is
 // asked for without the marks is no such request.
 func checkUnavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 	if ofAnother(w, s) && !s.by.recalled[orderedBy(s.order)] || w.api.orderedFor(s.order) == nil {
@@ -243,10 +243,10 @@ func checkUnavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 // unavailableOrdered is what the order asks for although it was marked as unavailable before the invocation began.
 func unavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 	lasts := time.Now().Add(2*w.plan.skew + time.Second)
-	for _, offer := range s.order.Offers() {
+	for _, offering := range s.order.Offerings() {
 		for _, m := range w.state.marks {
-			if m.Offer == offer && m.made.Before(s.by.started) && m.Until.After(lasts) {
-				bad = append(bad, fmt.Sprintf("%s asks for %s, which is marked until %s", s.by, offer,
+			if m.OfferingKey == offering && m.made.Before(s.by.started) && m.Until.After(lasts) {
+				bad = append(bad, fmt.Sprintf("%s asks for %s, which is marked until %s", s.by, offering,
 					m.Until.Sub(w.began)))
 			}
 		}

@@ -66,15 +66,15 @@ type invocation struct {
 	denied  bool // it may not write an object
 	err     error
 	open    map[*portRequest]bool
-	learned []refusedOffer // offers that it was told are unavailable
-	told    []*machine     // whose status it was told, and must act on
-	unseen  bool           // it was shown a class that refresh has not looked at as it is
-	woke    bool           // it woke refresh
-	refused time.Time      // when EC2 refused it a start first
-	leased  time.Time      // when it took the lease of capacity last, and not when it kept it for longer
-	cache   *processCache  // of the process it runs in
-	looked  time.Time      // when it looked at all of the cluster last
-	misled  bool           // its cache showed it, against the contract, what may be older than itself
+	learned []refusedOffering // offerings that it was told are unavailable
+	told    []*machine        // whose status it was told, and must act on
+	unseen  bool              // it was shown a class that refresh has not looked at as it is
+	woke    bool              // it woke refresh
+	refused time.Time         // when EC2 refused it a start first
+	leased  time.Time         // when it took the lease of capacity last, and not when it kept it for longer
+	cache   *processCache     // of the process it runs in
+	looked  time.Time         // when it looked at all of the cluster last
+	misled  bool              // its cache showed it, against the contract, what may be older than itself
 
 	longestPass time.Duration   // of those that took the lease of capacity
 	recalled    map[string]bool // UIDs of claims of others for which it has asked EC2 for what is unavailable as well

@@ -48,7 +48,8 @@ func (p *statePorts) WriteMemory(ctx context.Context, m disruption.Memory) error
 
 // ListUnavailable lists what is unavailable.
 func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return callPort(ctx, p.caller, "read unavailable offerings", "", func() ([]instancetypes.UnavailableOffering, error) {
+	const what = "read unavailable offerings"
+	return callPort(ctx, p.caller, what, "", func() ([]instancetypes.UnavailableOffering, error) {
 		var out []instancetypes.UnavailableOffering
 		for _, m := range p.state.marks {
 			if time.Now().Before(m.Until) {
@@ -59,10 +60,10 @@ func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 	})
 }
 
-// MarkUnavailable marks offers as unavailable.
+// MarkUnavailable marks offerings as unavailable.
 func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
-	return tryPort(ctx, p.caller, "mark unavailable", offersText(marks), func() error {
+	return tryPort(ctx, p.caller, "mark unavailable", offeringsText(marks), func() error {
 		for _, m := range marks {
 			m.Until = time.Now().Add(d)
 			p.state.marks = append(p.state.marks, unavailableMark{m, time.Now()})
@@ -102,10 +103,10 @@ func (s *productState) activeUnused() (out []instancetypes.UnavailableOffering) 
 	return out
 }
 
-func offersText(marks []instancetypes.UnavailableOffering) string {
+func offeringsText(marks []instancetypes.UnavailableOffering) string {
 	var out []string
 	for _, m := range marks {
-		out = append(out, m.Offer.String())
+		out = append(out, m.OfferingKey.String())
 	}
 	slices.Sort(out)
 	return fmt.Sprint(out)

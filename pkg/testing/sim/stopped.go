@@ -147,7 +147,7 @@ func (w *world) endWave(a *app) {
 			w.stopped.noteRun(p)
 		}
 	}
-	w.ec2.scarce = map[instancetypes.Offer]bool{}
+	w.ec2.scarce = map[instancetypes.OfferingKey]bool{}
 	w.workloads.setReplicas(a, 0)
 	for _, c := range selectInOrder(w.api.claims, func(c *claim) bool { return !c.Standby() }) {
 		w.api.deleteClaim(c, nil)
@@ -181,7 +181,7 @@ func (w *world) spoilWaiting(what int) {
 	for _, m := range w.waitingInstances() {
 		switch what {
 		case 0:
-			w.ec2.scarce[instancetypes.Offer{CapacityType: m.CapacityType, Type: m.Type, Zone: m.Zone}] = true
+			w.ec2.scarce[instancetypes.OfferingKey{CapacityType: m.CapacityType, Type: m.Type, Zone: m.Zone}] = true
 		case 1:
 			w.ec2.endInstance(m, "somebody")
 		case 2:
@@ -252,7 +252,7 @@ func (w *world) spoilOne() bool {
 		m.Type = types[w.rng.IntN(len(types))]
 		w.addTrace("somebody makes %s a %s", m.ID, m.Type)
 	case 3:
-		w.ec2.scarce[instancetypes.Offer{CapacityType: m.CapacityType, Type: m.Type, Zone: m.Zone}] = true
+		w.ec2.scarce[instancetypes.OfferingKey{CapacityType: m.CapacityType, Type: m.Type, Zone: m.Zone}] = true
 		w.addTrace("EC2 has no capacity for %s", m.ID)
 	default:
 		return false

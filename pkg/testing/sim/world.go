@@ -55,7 +55,7 @@ func newWorld(seed uint64, market instancetypes.Catalog, keepAll bool) *world {
 		used: map[string]bool{}}
 	w.kubelets = &kubelets{e, w.api, w.account, w.catalog, w.scheduler, w.volumes, w.workloads, nil, nil}
 	w.ec2 = &ec2{engine: e, api: w.api, catalog: w.catalog, kubelets: w.kubelets, lambda: w.lambda,
-		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.Offer]bool{}}
+		machines: map[string]*machine{}, tokens: map[string]fleetAnswer{}, scarce: map[instancetypes.OfferingKey]bool{}}
 	w.users = &users{e, w.api, w.account, w.kubelets, w.scheduler, w.workloads}
 	w.storm = &storm{e, w.api, w.ec2, w.lambda, w.users, w.workloads}
 	w.bill = &bill{e, w.api, w.catalog, w.ec2, w.state, w.volumes}

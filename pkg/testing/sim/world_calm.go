@@ -45,7 +45,7 @@ func (w *world) endTrouble() {
 		w.useCeiling(cluster.Ceiling{})
 	}
 	w.plan.lost, w.plan.double, w.plan.slow = 0, 0, 0
-	w.ec2.scarce = map[instancetypes.Offer]bool{}
+	w.ec2.scarce = map[instancetypes.OfferingKey]bool{}
 	for i := range w.api.pools {
 		w.api.pools[i].ExpireAfter, w.api.pools[i].Disruption.Never = 0, true
 		if w.account.edited {

@@ -91,10 +91,10 @@ func (f finding) isUnpriced() bool {
 		return false
 	}
 	l := h.Labels()
-	o := instancetypes.Offer{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable],
+	o := instancetypes.OfferingKey{CapacityType: l[api.LabelCapacityType], Type: l[corev1.LabelInstanceTypeStable],
 		Zone: l[corev1.LabelTopologyZone]}
 	return !slices.ContainsFunc(f.sells, func(t instancetypes.Type) bool {
-		return slices.ContainsFunc(t.Offerings, func(x instancetypes.Offering) bool { return x.Offer == o })
+		return slices.ContainsFunc(t.Offerings, func(x instancetypes.Offering) bool { return x.OfferingKey == o })
 	})
 }
 

@@ -77,7 +77,7 @@ func (f finding) freeRooms() (out []room) {
 	for _, l := range f.command.Launches {
 		for _, t := range f.sells {
 			if t.Name == l.Choice.Type {
-				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.Offer, l.Pool, l.Labels), l.Taints,
+				out = append(out, f.withDaemons(room{launchLabels(t, l.Choice.OfferingKey, l.Pool, l.Labels), l.Taints,
 					t.Allocatable, nil}, resources.List{}))
 			}
 		}
@@ -110,7 +110,9 @@ func (f finding) withDaemons(r room, has resources.List) room {
 	return r
 }
 
-func launchLabels(t instancetypes.Type, o instancetypes.Offer, pool string, more map[string]string) map[string]string {
+func launchLabels(
+	t instancetypes.Type, o instancetypes.OfferingKey, pool string, more map[string]string,
+) map[string]string {
 	out := t.Requirements.Labels()
 	for k, v := range more {
 		out[k] = v

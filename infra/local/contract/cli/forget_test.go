@@ -39,7 +39,7 @@ func TestForget(t *testing.T) {
 	if _, err := ledger.NoteUnusedNodes(t.Context(), []instancetypes.UnusedNode{{Class: "forget", Type: "m5.large", Cause: "1", Instance: "i-1", Allowed: 1, Why: "took none"}}, nil); err != nil {
 		t.Fatal(err)
 	}
-	if err := ledger.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: "spot", Type: "c5.large", Zone: "us-west-2a"}, Why: "unavailable"}}, time.Minute); err != nil {
+	if err := ledger.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "c5.large", Zone: "us-west-2a"}, Why: "unavailable"}}, time.Minute); err != nil {
 		t.Fatal(err)
 	}
 	check := func(step string, args []string, code int, out, progress, left string) {

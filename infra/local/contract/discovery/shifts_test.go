@@ -18,7 +18,7 @@ import (
 type ledger struct{ discovery.UnavailableOfferings }
 
 func (ledger) ListUnavailable(context.Context) ([]instancetypes.UnavailableOffering, error) {
-	return []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large", Zone: "us-west-2b"}, Why: "UnfulfillableCapacity"}}, nil
+	return []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Type: "m5.large", Zone: "us-west-2b"}, Why: "UnfulfillableCapacity"}}, nil
 }
 
 func TestNothingIsToBeHadInAShiftedZone(t *testing.T) {
@@ -31,11 +31,11 @@ func TestNothingIsToBeHadInAShiftedZone(t *testing.T) {
 		Zones: func(context.Context) (map[string]string, error) {
 			return map[string]string{"us-west-2a": "usw2-az2", "us-west-2b": "usw2-az1", "us-west-2c": "usw2-az3"}, nil
 		}}
-	sold := instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large", Zone: "us-west-2b"}, Why: "UnfulfillableCapacity"}
+	sold := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Type: "m5.large", Zone: "us-west-2b"}, Why: "UnfulfillableCapacity"}
 	zone := func(name string, until time.Time) []instancetypes.UnavailableOffering {
 		var out []instancetypes.UnavailableOffering
 		for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot} {
-			out = append(out, instancetypes.UnavailableOffering{Offer: instancetypes.Offer{CapacityType: capacity, Zone: name}, Until: until, Why: "ZonalShift"})
+			out = append(out, instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: capacity, Zone: name}, Until: until, Why: "ZonalShift"})
 		}
 		return out
 	}

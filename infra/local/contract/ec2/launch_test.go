@@ -36,7 +36,7 @@ func TestALaunchGivesTheInstanceThatTheOrderAsksFor(t *testing.T) {
 				t.Errorf("instance (-want +got):\n%s", diff)
 			}
 			// Zone a was asked first and refused: worth knowing although zone b served.
-			refused := []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: capacityType, Type: "m5.large", Zone: "us-west-2a"}, Why: "InsufficientInstanceCapacity"}}
+			refused := []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType, Type: "m5.large", Zone: "us-west-2a"}, Why: "InsufficientInstanceCapacity"}}
 			if diff := cmp.Diff(refused, marks); diff != "" {
 				t.Errorf("marks (-want +got):\n%s", diff)
 			}
@@ -95,7 +95,7 @@ func TestATokenThatWasUsedInVainIsReported(t *testing.T) {
 	r.count(t, 1)
 }
 
-func TestNoCapacityNamesEveryOfferThatWasRefused(t *testing.T) {
+func TestNoCapacityNamesEveryOfferingThatWasRefused(t *testing.T) {
 	r := start(t, 1)
 	r.LimitCapacity(awsemulator.Capacity{InstanceType: "m5.large"})
 	r.LimitCapacity(awsemulator.Capacity{InstanceType: "c5.large", Code: "UnfulfillableCapacity"})
@@ -127,7 +127,7 @@ func refusals(t *testing.T, err error) []string {
 	return out
 }
 
-// A subnet that is full says nothing about offers: another subnet of the zone may have addresses.
+// A subnet that is full says nothing about offerings: another subnet of the zone may have addresses.
 func TestASubnetWithoutAddressesIsMarkedItself(t *testing.T) {
 	r := start(t, 1)
 	r.LimitAddresses(r.zones["us-west-2a"], 0)
@@ -138,7 +138,7 @@ func TestASubnetWithoutAddressesIsMarkedItself(t *testing.T) {
 	}
 }
 
-// A quota may refuse the whole request instead of each offer.
+// A quota may refuse the whole request instead of each offering.
 func TestAQuotaThatRefusesTheRequestIsNoCapacity(t *testing.T) {
 	r := start(t, 1)
 	r.AddFault(awsemulator.Fault{Service: "ec2", Action: "CreateFleet", Kind: awsemulator.FailBefore, Code: "MaxSpotInstanceCountExceeded", Times: 1})
@@ -218,7 +218,7 @@ func TestAnAnswerWithAnotherErrorSpendsTheToken(t *testing.T) {
 	r.count(t, 1)
 }
 
-// A refusal for capacity beside another error is not the offers' fault alone, so it is no NoCapacityError, but still
+// A refusal for capacity beside another error is not the offerings' fault alone, so it is no NoCapacityError, but still
 // teaches.
 func TestMarksComeWithOtherErrorsToo(t *testing.T) {
 	r := start(t, 1)
@@ -229,7 +229,7 @@ func TestMarksComeWithOtherErrorsToo(t *testing.T) {
 		t.Errorf("error is %v, want a LaunchError", err)
 	}
 	if len(marks) != 1 || marks[0].Zone != "us-west-2a" {
-		t.Errorf("marks %v, want the offer in zone a", marks)
+		t.Errorf("marks %v, want the offering in zone a", marks)
 	}
 }
 

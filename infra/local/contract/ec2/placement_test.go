@@ -48,8 +48,8 @@ func TestASpreadGroupThatIsFull(t *testing.T) {
 	}
 	_, _, err := r.LaunchInstances(t.Context(), r.grouped("pg-1", 0), claimUID+"-7")
 	want := []instancetypes.UnavailableOffering{
-		{Offer: instancetypes.Offer{CapacityType: "on-demand", Zone: "us-west-2a"}, Scope: "pg-1", Why: "InsufficientInstanceCapacity"},
-		{Offer: instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2b"}, Scope: "pg-1", Why: "InsufficientInstanceCapacity"},
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Zone: "us-west-2a"}, Scope: "pg-1", Why: "InsufficientInstanceCapacity"},
+		{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2b"}, Scope: "pg-1", Why: "InsufficientInstanceCapacity"},
 	}
 	if d := cmp.Diff(want, marked(err)); d != "" {
 		t.Errorf("marks (-want +got):\n%s", d)

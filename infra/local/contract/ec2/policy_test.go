@@ -20,7 +20,8 @@ func launchPolicy(mayRun func(keys map[string][]string) bool) awsemulator.Option
 	}}
 }
 
-// A policy that demands IMDSv2 lets a class launch, and its dry run, which asks for it, and refuses both of another one.
+// A policy that demands IMDSv2 lets a class launch, and its dry run, which asks for it, and refuses both of another
+// one.
 func TestAPolicyThatDemandsIMDSv2(t *testing.T) {
 	for tokens, may := range map[string]bool{"required": true, "optional": false} {
 		t.Run(tokens, func(t *testing.T) {
@@ -42,7 +43,7 @@ func TestAPolicyThatDemandsIMDSv2(t *testing.T) {
 	}
 }
 
-// A policy that denies one type refuses its offers alone: the launch has another type, and marks those.
+// A policy that denies one type refuses its offerings alone: the launch has another type, and marks those.
 func TestAPolicyThatDeniesAType(t *testing.T) {
 	r := startWith(t, 1, launchPolicy(func(keys map[string][]string) bool { return keys["ec2:InstanceType"][0] != "c5.large" }))
 	got, marks, err := r.LaunchInstances(t.Context(), r.order("on-demand", "c5.large", "m5.large"), token)

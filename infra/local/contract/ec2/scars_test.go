@@ -52,7 +52,7 @@ func TestALaunchOfAnythingIsSmallEnough(t *testing.T) {
 				n += len(template.Overrides)
 			}
 			if r.launch(t, o, token); n < 100 {
-				t.Errorf("it had %d offers alone", n)
+				t.Errorf("it had %d offerings alone", n)
 			}
 		})
 	}
@@ -83,8 +83,8 @@ func TestALaunchOnDemandTagsNoSpotRequest(t *testing.T) {
 	}
 }
 
-// Issue 8114: EC2 learned of a role's new policy a minute late, and the refusal was believed for half an hour. A class is
-// asked about every 30 s here, as refresh asks: it is usable two minutes after EC2 allows it at the latest; after a
+// Issue 8114: EC2 learned of a role's new policy a minute late, and the refusal was believed for half an hour. A class
+// is asked about every 30 s here, as refresh asks: it is usable two minutes after EC2 allows it at the latest; after a
 // deployment, which gave the policy, it never was unusable.
 func TestANewPolicyIsSoonBelieved(t *testing.T) {
 	const known = 70 * time.Second // after the policy
@@ -122,8 +122,8 @@ func TestANewPolicyIsSoonBelieved(t *testing.T) {
 	}
 }
 
-// Issues 8184 and 7967: a fleet started some of its instances, for whatever reason. What there is is used, the reason is
-// told for the rest, and asked again with the same token EC2 starts no more.
+// Issues 8184 and 7967: a fleet started some of its instances, for whatever reason. What there is is used, the reason
+// is told for the rest, and asked again with the same token EC2 starts no more.
 func TestAPartOfAFleetIsUsed(t *testing.T) {
 	for _, code := range []string{"InsufficientInstanceCapacity", "InternalError", ""} {
 		t.Run("because of "+code, func(t *testing.T) {

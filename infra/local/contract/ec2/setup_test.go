@@ -98,7 +98,7 @@ func (r *rig) order(capacityType string, kinds ...string) launch.Order {
 	for i, kind := range kinds {
 		for _, zone := range []string{"us-west-2a", "us-west-2b"} {
 			t.Overrides = append(t.Overrides, launch.Override{SubnetID: r.zones[zone], ImageID: r.image, Price: 0.1 * float64(i+1),
-				Offer: instancetypes.Offer{CapacityType: capacityType, Type: kind, Zone: zone}})
+				OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType, Type: kind, Zone: zone}})
 		}
 	}
 	o := launch.Order{ClaimName: claimName, ClaimUID: claimUID, CapacityType: capacityType, Strategy: "lowest-price",

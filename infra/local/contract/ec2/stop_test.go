@@ -43,21 +43,21 @@ func TestInstancesStopAndStart(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	offer := instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}
-	if err := r.StartInstance(t.Context(), id, offer); !isNotStartable(err) {
+	offering := instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}
+	if err := r.StartInstance(t.Context(), id, offering); !isNotStartable(err) {
 		t.Errorf("start of an instance that is stopping: %v", err)
 	}
 	r.stateOf(t, other, "running")
-	if err := r.StartInstance(t.Context(), other, offer); err != nil {
+	if err := r.StartInstance(t.Context(), other, offering); err != nil {
 		t.Errorf("start of an instance that runs: %v", err)
 	}
-	if err := r.StartInstance(t.Context(), "i-0123456789abcdef0", offer); !isNotStartable(err) {
+	if err := r.StartInstance(t.Context(), "i-0123456789abcdef0", offering); !isNotStartable(err) {
 		t.Errorf("start of an instance that EC2 does not know: %v", err)
 	}
 	if err := r.TerminateInstances(t.Context(), []string{other}); err != nil {
 		t.Fatal(err)
 	}
-	if err := r.StartInstance(t.Context(), other, offer); !isNotStartable(err) {
+	if err := r.StartInstance(t.Context(), other, offering); !isNotStartable(err) {
 		t.Errorf("start of an instance that ends: %v", err)
 	}
 	if err := r.StopInstances(t.Context(), []string{other}); err != nil {
@@ -69,16 +69,16 @@ func TestInstancesStopAndStart(t *testing.T) {
 	}
 }
 
-// Lack of capacity and of quota are outcomes that name the offer. A call that is not allowed starts nothing, and after
-// any other error nobody knows.
-func TestARefusedStartNamesTheOffer(t *testing.T) {
+// Lack of capacity and of quota are outcomes that name the offering. A call that is not allowed starts nothing, and
+// after any other error nobody knows.
+func TestARefusedStartNamesTheOffering(t *testing.T) {
 	r := start(t, 10)
-	offer := instancetypes.Offer{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}
+	offering := instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "us-west-2a"}
 	for code, sold := range map[string]bool{"InsufficientInstanceCapacity": true, "VcpuLimitExceeded": true, "UnauthorizedOperation": false, "InvalidParameterValue": false} {
 		r.AddFault(awsemulator.Fault{Service: "ec2", Action: "StartInstances", Kind: awsemulator.FailBefore, Code: code, Times: 1})
-		err := r.StartInstance(t.Context(), "i-0123456789abcdef0", offer)
+		err := r.StartInstance(t.Context(), "i-0123456789abcdef0", offering)
 		no, ok := errors.AsType[*instancetypes.NoCapacityError](err)
-		if ok != sold || sold && (len(no.Marks) != 1 || no.Marks[0].Offer != offer || no.Marks[0].Why != code) || err == nil || isNotStartable(err) != (code == "UnauthorizedOperation") {
+		if ok != sold || sold && (len(no.Marks) != 1 || no.Marks[0].OfferingKey != offering || no.Marks[0].Why != code) || err == nil || isNotStartable(err) != (code == "UnauthorizedOperation") {
 			t.Errorf("%s: %v", code, err)
 		}
 	}

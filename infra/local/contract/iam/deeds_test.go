@@ -42,7 +42,7 @@ func deeds() map[string]map[string]deed {
 			"looks for shifted zones":             looksForShifts("provision"),
 			"launches reserved":                   {prepare: reserved, do: launchesReserved},
 			"starts a stopped instance": {prepare: instanceLaunched, do: func(t *testing.T, r *rig) error {
-				return r.fleet("provision").StartInstance(t.Context(), r.DescribedInstances()[0].ID, instancetypes.Offer{})
+				return r.fleet("provision").StartInstance(t.Context(), r.DescribedInstances()[0].ID, instancetypes.OfferingKey{})
 			}},
 			"adopts":               {prepare: lostReply, do: launches},
 			"reads the catalog":    {prepare: catalogStored, do: readsCatalog("provision")},

@@ -70,7 +70,7 @@ func TestAnotherRoleCannotBePassed(t *testing.T) {
 // lifecycle stops and provision starts instances of the cluster's NodePools, and no other function either.
 func TestOtherInstancesAreNotStoppedNorStarted(t *testing.T) {
 	r := start(t, load(t))
-	ours, offer := r.launched(t), instancetypes.Offer{}
+	ours, offering := r.launched(t), instancetypes.OfferingKey{}
 	for name, id := range map[string]string{
 		"another cluster's":      r.handmade(t, "kubernetes.io/cluster/other", "owned", "karpenter.sh/nodepool", "default"),
 		"nobody's":               r.handmade(t),
@@ -80,7 +80,7 @@ func TestOtherInstancesAreNotStoppedNorStarted(t *testing.T) {
 		if err := r.fleet("lifecycle").StopInstances(t.Context(), []string{id}); !isDenied(err) {
 			t.Errorf("stop of %s instance: %v, want a refusal", name, err)
 		}
-		if err := r.fleet("provision").StartInstance(t.Context(), id, offer); !isDenied(err) {
+		if err := r.fleet("provision").StartInstance(t.Context(), id, offering); !isDenied(err) {
 			t.Errorf("start of %s instance: %v, want a refusal", name, err)
 		}
 	}
@@ -89,7 +89,7 @@ func TestOtherInstancesAreNotStoppedNorStarted(t *testing.T) {
 		if err := r.fleet(function).StopInstances(t.Context(), []string{ours}); function != "lifecycle" && !isDenied(err) {
 			t.Errorf("stop by %s: %v, want a refusal", function, err)
 		}
-		if err := r.fleet(function).StartInstance(t.Context(), ours, offer); function != "provision" && !isDenied(err) {
+		if err := r.fleet(function).StartInstance(t.Context(), ours, offering); function != "provision" && !isDenied(err) {
 			t.Errorf("start by %s: %v, want a refusal", function, err)
 		}
 	}

@@ -59,7 +59,7 @@ func needs() map[string]map[string]string {
 		"refresh": {
 			"FindCluster":              "finds the cluster",
 			"DescribeNetworkAndImages": "looks a class up",
-			"DescribeOffers":           "refreshes the catalog",
+			"DescribeOfferings":        "refreshes the catalog",
 			"ReadImageParameters":      "looks a class up",
 			"ReadPrices":               "refreshes the catalog",
 

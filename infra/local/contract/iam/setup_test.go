@@ -152,7 +152,7 @@ func (r *rig) order(t *testing.T) launch.Order {
 			Metadata:          launch.Metadata{HTTPEndpoint: "enabled", HTTPProtocol: "disabled", HopLimit: 1, HTTPTokens: "required"},
 			Reservation:       launch.ReservationSelection{Preference: "none"},
 			Overrides: []launch.Override{{SubnetID: *s.SubnetId, ImageID: image, Price: 0.1,
-				Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large", Zone: *s.AvailabilityZone}}},
+				OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Type: "m5.large", Zone: *s.AvailabilityZone}}},
 		}}}
 }
 

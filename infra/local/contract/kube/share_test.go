@@ -167,7 +167,7 @@ func TestLedgersShareTheCluster(t *testing.T) {
 		k, _ := c.client(t)
 		l := store.NewUnavailableOfferings(k, time.Now)
 		g.Go(func() error {
-			return l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: "spot", Type: fmt.Sprintf("m%d.large", i), Zone: "us-west-2a"}}}, time.Minute)
+			return l.MarkUnavailable(t.Context(), []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: fmt.Sprintf("m%d.large", i), Zone: "us-west-2a"}}}, time.Minute)
 		})
 	}
 	if err := g.Wait(); err != nil {
@@ -180,7 +180,7 @@ func TestLedgersShareTheCluster(t *testing.T) {
 	}
 	var got []string
 	for _, m := range marks {
-		got = append(got, m.Offer.String())
+		got = append(got, m.OfferingKey.String())
 	}
 	want := []string{"spot m0.large in us-west-2a", "spot m1.large in us-west-2a", "spot m2.large in us-west-2a", "spot m3.large in us-west-2a"}
 	if diff := cmp.Diff(want, got); diff != "" {

@@ -84,15 +84,15 @@ func (e optionLimit) reachedAt(list []TypeOption, price float64) bool {
 	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
 }
 
-// TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offer.
+// TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offering.
 type TypeOption struct {
-	Model  *InstanceType
-	Offers []*Offering
-	Best   *Offering
-	Spot   bool
+	Model     *InstanceType
+	Offerings []*Offering
+	Best      *Offering
+	Spot      bool
 }
 
-// OptionFinder tells what may stand in for the offer of a new node.
+// OptionFinder tells what may stand in for the offering of a new node.
 type OptionFinder struct {
 	Dims  podclass.Dims
 	Rules *cluster.Settings
@@ -129,7 +129,7 @@ func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, 
 	}
 	var out []TypeOption
 	e := f.optionLimitFor(h.Set)
-	for i, m := range p.ForSale { // by the cheapest offer that each has
+	for i, m := range p.ForSale { // by the cheapest offering that each has
 		if !all && e.reachedAt(out, m.sale[0].Price) {
 			break
 		}
@@ -201,12 +201,12 @@ type loadRequirements struct {
 	pool  *Pool
 	loads []PodLoad
 	joint []requirements.Requirement // what one alone may leave room for, and all together not
-	// by place of the model among those for sale; nil until asked, without offers when it cannot be
+	// by place of the model among those for sale; nil until asked, without offerings when it cannot be
 	options []*TypeOption
 }
 
-// optionFor is the pool's model for sale at that place with the offers, cheapest first, that every load and the joint
-// requirements of all allow.
+// optionFor is the pool's model for sale at that place with the offerings, cheapest first, that every load and the
+// joint requirements of all allow.
 func (h *loadRequirements) optionFor(i int) *TypeOption {
 	if h.options[i] == nil {
 		m := h.pool.ForSale[i]
@@ -214,7 +214,7 @@ func (h *loadRequirements) optionFor(i int) *TypeOption {
 		if m.meetsRequirements(h.joint) {
 			for _, o := range m.sale {
 				if o.AllowsLoads(h.loads) {
-					opt.Offers = append(opt.Offers, o)
+					opt.Offerings = append(opt.Offerings, o)
 				}
 			}
 		}
@@ -223,18 +223,18 @@ func (h *loadRequirements) optionFor(i int) *TypeOption {
 	return h.options[i]
 }
 
-// holding is the option with those of its offers, cheapest first, that have so much room and the ports free; false when
-// none has.
+// holding is the option with those of its offerings, cheapest first, that have so much room and the ports free; false
+// when none has.
 func (x *TypeOption) holding(used []int64, ports []cluster.HostPort) (TypeOption, bool) {
 	opt := TypeOption{Model: x.Model}
-	for _, o := range x.Offers {
+	for _, o := range x.Offerings {
 		if !AtLeast(o.Room, used) || cluster.PortsConflict(ports, o.Ports) {
 			continue
 		}
 		if opt.Best == nil {
 			opt.Best = o
 		}
-		opt.Offers = append(opt.Offers, o)
+		opt.Offerings = append(opt.Offerings, o)
 		opt.Spot = opt.Spot || o.CapacityType == instancetypes.Spot
 	}
 	return opt, opt.Best != nil
@@ -258,7 +258,7 @@ func (m *InstanceType) hasRoomFor(used []int64) bool {
 	return slices.ContainsFunc(m.sale, func(o *Offering) bool { return AtLeast(o.Room, used) })
 }
 
-// AllowsLoads reports whether each of the loads may be on a node of the offer.
+// AllowsLoads reports whether each of the loads may be on a node of the offering.
 func (o *Offering) AllowsLoads(loads []PodLoad) bool {
 	for _, l := range loads {
 		if !o.meetsAlternative(l.Admission, l.Alt) {

@@ -15,10 +15,10 @@ const (
 	ManyPools = 100
 	// mostAlike is how many pools that are alike, but for their names and limits, one pass looks at.
 	mostAlike = 16
-	// mostOffers is at how many offers a pass looks at no more pools, and fittingPools about how many of those that may
-	// launch everything have so many.
-	mostOffers   = 250_000
-	fittingPools = 31
+	// mostOfferings is at how many offerings a pass looks at no more pools, and fittingPools about how many of those
+	// that may launch everything have so many.
+	mostOfferings = 250_000
+	fittingPools  = 31
 )
 
 // poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can

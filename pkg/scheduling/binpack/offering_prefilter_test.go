@@ -56,8 +56,8 @@ func TestVeryManyPools(t *testing.T) {
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	placed := map[string]bool{}
 	for tick := 0; tick < 6 && len(placed) < 385; tick++ {
-		if w := packing.NewProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.Catalog.Offers) < 250_000 || len(w.Catalog.Offers) > 300_000) {
-			t.Errorf("%d offers are looked at", len(w.Catalog.Offers))
+		if w := packing.NewProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.Catalog.Offerings) < 250_000 || len(w.Catalog.Offerings) > 300_000) {
+			t.Errorf("%d offerings are looked at", len(w.Catalog.Offerings))
 		}
 		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
 		for i, l := range p.Launches {
@@ -101,7 +101,7 @@ func TestPoolsLeftOutAreNotMissed(t *testing.T) {
 		}
 		upTo := func(few int) plan.Plan {
 			p := packing.NewSharedDemand(w.Snapshot)
-			p.ResolveOffers(w.Market, few)
+			p.ResolveOfferings(w.Market, few)
 			p.AddClusterState()
 			return search.SolveProblem(p)
 		}

@@ -85,7 +85,8 @@ func later(s cluster.Snapshot, sort int) cluster.Snapshot {
 	return s
 }
 
-// What a cache of offerings says is sold is what would be found anew, while marks come and end, reservations end and prices change.
+// What a cache of offerings says is sold is what would be found anew, while marks come and end, reservations end and
+// prices change.
 func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 	s := manypods.Services(t, 0)
 	s.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
@@ -108,7 +109,7 @@ func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 	check("at first", false)
 	s.Now = s.Now.Add(time.Hour)
 	check("an hour later", true)
-	s.Unavailable = []instancetypes.UnavailableOffering{{Offer: instancetypes.Offer{CapacityType: instancetypes.Spot, Type: "m5.large"}, Until: s.Now.Add(time.Minute), Why: "no capacity"}}
+	s.Unavailable = []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Type: "m5.large"}, Until: s.Now.Add(time.Minute), Why: "no capacity"}}
 	check("m5.large is unavailable", false)
 	s.Now = s.Now.Add(59 * time.Second)
 	check("still", true)
@@ -160,7 +161,7 @@ func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 	}
 }
 
-// What one reserved offer has left is found anew in each pass: a claim on its way takes it.
+// What one reserved offering has left is found anew in each pass: a claim on its way takes it.
 func TestADepotNoticesThatAReservationIsTaken(t *testing.T) {
 	world := []string{"type r.large cpu=2000 mem=4096 milliusd=99 reserved=(cr-1,a,1)\nlabel karpenter.k8s.aws/capacity-reservation-id cr-1",
 		"pool booked weight=1\nrequire capacity In reserved\nrequire karpenter.k8s.aws/capacity-reservation-id In cr-1",

@@ -18,31 +18,31 @@ import (
 // Pool is a NodePool that takes part.
 type Pool struct {
 	cluster.Pool
-	ID       int                    // its place in the catalog
-	number   int                    // of all that the admissions know answers about
-	relaxed  bool                   // MinValues may be lowered
-	Required requirements.Set       // requirements and template labels
-	open     []string               // custom keys for which pods may choose the value
-	named    map[string][]string    // for those: the values that any pod names, sorted
-	refused  *podclass.OfferAnswers // of those that may never be here
-	provides func(part string) bool // whether new nodes have what a pod requires
-	Aside    string                 // why nobody looks what it can launch, empty when somebody does
-	allowed  []*InstanceType        // by its requirements, of those some that it has no offers of
-	Models   []*InstanceType
-	Offers   []*Offering
-	Sale     []*Offering     // those available now, see ForSale
-	ForSale  []*InstanceType // the models that those are of, in the same order
-	Reserved []*Offering     // of them, those in capacity reservations, which sale does not have
-	Paid     []*Offering     // of them, those that commitments cover, which sale does not have
-	Used     PoolUsage
+	ID        int                       // its place in the catalog
+	number    int                       // of all that the admissions know answers about
+	relaxed   bool                      // MinValues may be lowered
+	Required  requirements.Set          // requirements and template labels
+	open      []string                  // custom keys for which pods may choose the value
+	named     map[string][]string       // for those: the values that any pod names, sorted
+	refused   *podclass.OfferingAnswers // of those that may never be here
+	provides  func(part string) bool    // whether new nodes have what a pod requires
+	Aside     string                    // why nobody looks what it can launch, empty when somebody does
+	allowed   []*InstanceType           // by its requirements, of those some that it has no offerings of
+	Models    []*InstanceType
+	Offerings []*Offering
+	Sale      []*Offering     // those available now, see ForSale
+	ForSale   []*InstanceType // the models that those are of, in the same order
+	Reserved  []*Offering     // of them, those in capacity reservations, which sale does not have
+	Paid      []*Offering     // of them, those that commitments cover, which sale does not have
+	Used      PoolUsage
 
 	// a launch may name a single type, as those into capacity reservations do: MinValues ask for no more, or may be
 	// lowered
 	MayBeOneType bool
 	inflexible   bool // its MinValues ask for more values than all its types have
 
-	Some    undominatedOffers // see CullOffers
-	Largest resources.List    // what any node takes of the limits at most, where there are any
+	Some    undominatedOfferings // see CullOfferings
+	Largest resources.List       // what any node takes of the limits at most, where there are any
 
 	oversized []int // DaemonSets that fit none of its types, by place among all
 }
@@ -79,12 +79,12 @@ type Offering struct {
 
 // offeredAs reports whether all that the pool can launch is what the other can, of which nothing is known yet.
 func (p *Pool) offeredAs(other *Pool, named map[string][]string, relaxed bool) bool {
-	return p.relaxed == relaxed && OfferAlike(p.Pool, other.Pool) &&
+	return p.relaxed == relaxed && OfferingAlike(p.Pool, other.Pool) &&
 		!slices.ContainsFunc(p.open, func(key string) bool { return !slices.Equal(p.named[key], named[key]) })
 }
 
-// OfferAlike reports whether the pools can launch the same, but for their limits.
-func OfferAlike(a, b cluster.Pool) bool {
+// OfferingAlike reports whether the pools can launch the same, but for their limits.
+func OfferingAlike(a, b cluster.Pool) bool {
 	a.Limits, a.Disruption = b.Limits, b.Disruption
 	return a.Name == b.Name && reflect.DeepEqual(a, b)
 }
@@ -103,7 +103,7 @@ func (p *Pool) readRequirements() {
 	}
 }
 
-// domainsFor are the values that a node of the offer may have for the label.
+// domainsFor are the values that a node of the offering may have for the label.
 func (o *Offering) domainsFor(key string) []string {
 	if v, own := o.Label(key); own && v == "" {
 		return nil
@@ -146,7 +146,7 @@ func ofInstance(key string) bool {
 	return podclass.IsWellKnownLabel(key) && key != api.LabelNodePool && key != aws.LabelEC2NodeClass
 }
 
-// labelValues is what is known of a label of the model's nodes, many-valued where offers or pods decide; false when
+// labelValues is what is known of a label of the model's nodes, many-valued where offerings or pods decide; false when
 // they do not carry it.
 func (m *InstanceType) labelValues(key string) (requirements.Requirement, bool) {
 	mine, ok := m.Pool.Required.Get(key)
@@ -161,7 +161,7 @@ func (m *InstanceType) labelValues(key string) (requirements.Requirement, bool) 
 }
 
 // openLabels are the labels of the model's nodes that the pods of a node decide: those for which the pool's author or
-// the instance type leaves several values, but for those in which offers differ, for a node is of one offer.
+// the instance type leaves several values, but for those in which offerings differ, for a node is of one offering.
 func (m *InstanceType) openLabels() requirements.Set {
 	var s requirements.Set
 	for _, key := range m.Pool.open {
@@ -225,7 +225,7 @@ func (p *Pool) ExceededLimits(u PoolUsage, capacity resources.List) []string {
 	return out
 }
 
-// becomes are the offers of its pool that a claim may become.
+// becomes are the offerings of its pool that a claim may become.
 func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
 	var out []*Offering
 	for _, p := range cat.Pools {
@@ -248,14 +248,15 @@ func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
 	return out
 }
 
-// DiffersByOffer reports whether nodes of the model have more room, or other ports taken, in one place than in another.
-func (m *InstanceType) DiffersByOffer() bool {
+// DiffersByOffering reports whether nodes of the model have more room, or other ports taken, in one place than in
+// another.
+func (m *InstanceType) DiffersByOffering() bool {
 	return slices.ContainsFunc(m.Sells, func(o *Offering) bool {
 		return !slices.Equal(o.Daemons, m.Sells[0].Daemons) || !slices.Equal(o.Room, m.Sells[0].Room)
 	})
 }
 
-// ForParties are the offers that a node for certain pods may be of, cheapest first.
+// ForParties are the offerings that a node for certain pods may be of, cheapest first.
 func (p *Pool) ForParties() []*Offering {
 	if len(p.Reserved) == 0 || !p.MayBeOneType {
 		return p.Sale

@@ -23,7 +23,7 @@ func (cat *Catalog) SoldDomains(id FilteredKey) []string {
 		return names
 	}
 	seen := map[string]bool{}
-	for _, o := range cat.Offers {
+	for _, o := range cat.Offerings {
 		if o.InstanceType.Pool.refuses(id.Filter) || o.InstanceType.Pool.inflexible ||
 			!o.InstanceType.Type.Requirements.Has(instancetypes.LabelZone, o.Zone) {
 			continue
@@ -39,17 +39,17 @@ func (cat *Catalog) SoldDomains(id FilteredKey) []string {
 	return names
 }
 
-// offeredDomains are the domains in which offers are, sorted, by topology key, once they were asked for.
+// offeredDomains are the domains in which offerings are, sorted, by topology key, once they were asked for.
 type offeredDomains map[string][]string
 
-// DomainsOf are the domains of the key in which the offers are. Nobody may change them.
-func (d offeredDomains) DomainsOf(key string, offers []*Offering) []string {
+// DomainsOf are the domains of the key in which the offerings are. Nobody may change them.
+func (d offeredDomains) DomainsOf(key string, offerings []*Offering) []string {
 	all, ok := d[key]
 	if ok {
 		return all
 	}
 	var last *InstanceType
-	for _, o := range offers {
+	for _, o := range offerings {
 		if o.InstanceType == last && !podclass.VariesByOffering(key) {
 			continue
 		}

@@ -30,8 +30,8 @@ func (cat *Catalog) ReservationSlots(all []cluster.StateNode, committed map[stri
 	return out
 }
 
-// Slot is what a node of the offer takes of which reservation, or of the commitment that covers it first; nothing where
-// the offer is to be had in any number.
+// Slot is what a node of the offering takes of which reservation, or of the commitment that covers it first; nothing
+// where the offering is to be had in any number.
 func (o *Offering) Slot() (id string, amount int64) {
 	switch {
 	case o.Reservation != nil:
@@ -42,7 +42,7 @@ func (o *Offering) Slot() (id string, amount int64) {
 	return "", 0
 }
 
-// CoveringCommitment is the first commitment with room for the offer, and how many nodes it has room for.
+// CoveringCommitment is the first commitment with room for the offering, and how many nodes it has room for.
 func (o *Offering) CoveringCommitment(slots map[string]int64) (instancetypes.CommitmentDraw, int64) {
 	for _, d := range o.Paid {
 		if n := slots[d.Commitment] / d.Amount; n > 0 {

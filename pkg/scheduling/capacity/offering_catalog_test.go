@@ -9,8 +9,8 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Two nodes of a type that never had a resource make it count as zero for a day, for this spec of the class alone; the type
-// is sold as before.
+// Two nodes of a type that never had a resource make it count as zero for a day, for this spec of the class alone; the
+// type is sold as before.
 func TestWhatNodesNeverHadCountsAsZero(t *testing.T) {
 	const eni = "vpc.amazonaws.com/pod-eni"
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)

@@ -24,15 +24,15 @@ type xmlOffering struct {
 	Location     string `xml:"location"`
 }
 
-// offerLocations of a type for a location type; false if EC2 does not know that.
-func (c *market) offerLocations(t *InstanceType, locationType string) ([]string, bool) {
+// offeringLocations of a type for a location type; false if EC2 does not know that.
+func (c *market) offeringLocations(t *InstanceType, locationType string) ([]string, bool) {
 	switch locationType {
 	case "availability-zone":
 		return t.Zones, true
 	case "availability-zone-id":
 		var ids []string
 		for _, z := range t.Zones {
-			ids = append(ids, c.offers.zoneIDs[z])
+			ids = append(ids, c.offerings.zoneIDs[z])
 		}
 		return ids, true
 	case "region", "":
@@ -43,9 +43,9 @@ func (c *market) offerLocations(t *InstanceType, locationType string) ([]string,
 
 func (c *market) describeInstanceTypeOfferings(_ *call, in *describeOfferingsInput) (any, error) {
 	var found []xmlOffering
-	for i := range c.offers.types {
-		t := &c.offers.types[i]
-		locations, known := c.offerLocations(t, in.LocationType)
+	for i := range c.offerings.types {
+		t := &c.offerings.types[i]
+		locations, known := c.offeringLocations(t, in.LocationType)
 		if !known {
 			return nil, wire.Fail(400, "InvalidParameterValue", "Invalid value '%s' for locationType", in.LocationType)
 		}
@@ -97,16 +97,16 @@ type xmlSpotPrice struct {
 func (c *market) describeSpotPriceHistory(_ *call, in *describeSpotInput) (any, error) {
 	since := time.Now().UTC().Truncate(24 * time.Hour)
 	var found []xmlSpotPrice
-	for i := range c.offers.types {
-		t := &c.offers.types[i]
+	for i := range c.offerings.types {
+		t := &c.offerings.types[i]
 		for _, z := range t.Zones {
-			usd, sold := c.offers.hourlyPrice(spot, t.Name, z)
+			usd, sold := c.offerings.hourlyPrice(spot, t.Name, z)
 			if !sold || !oneOf(in.InstanceType, t.Name) || in.AvailabilityZone != "" && in.AvailabilityZone != z {
 				continue
 			}
 			for _, product := range []string{"Linux/UNIX", "Linux/UNIX (Amazon VPC)"} {
 				p := xmlSpotPrice{t.Name, product, fmt.Sprintf("%.6f", usd), wire.Time{Time: since}, z,
-					c.offers.zoneIDs[z]}
+					c.offerings.zoneIDs[z]}
 				ok, err := matchesFilters(in.Filter, p.filterAttribute)
 				if err != nil {
 					return nil, err

@@ -23,8 +23,8 @@ type Catalog struct {
 	Pools      []*Pool // the heaviest first, among equals the last by name
 	Skipped    []plan.Skip
 	Few        int // up to how many pools are all looked at
-	Offers     []*Offering
-	bookable   []*instancetypes.Reservation // that offers come from
+	Offerings  []*Offering
+	bookable   []*instancetypes.Reservation // that offerings come from
 	Sale       *ShareRanking                // all that is available now
 	byType     map[string]*InstanceType     // of any pool
 
@@ -75,9 +75,9 @@ func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, 
 func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*Pool,
 	sells func(class string) []instancetypes.Type) *Catalog {
 	c := b.listPools(was.dims, was.Admissions, was.Few)
-	c.Offers = make([]*Offering, 0, len(was.Offers))
+	c.Offerings = make([]*Offering, 0, len(was.Offerings))
 	for i, p := range c.Pools {
-		if len(c.Offers) >= mostOffers {
+		if len(c.Offerings) >= mostOfferings {
 			return nil
 		}
 		have := slices.IndexFunc(*list, func(x *Pool) bool { return x.offeredAs(p, c.Named, b.S.Rules.RelaxMinValues) })
@@ -88,7 +88,7 @@ func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*Pool,
 		}
 		x := (*list)[have]
 		x.Pool, x.ID, c.Pools[i] = p.Pool, i, x
-		c.addOffers(x)
+		c.addOfferings(x)
 	}
 	if slices.Equal(c.Pools, was.Pools) && slices.Equal(c.Skipped, was.Skipped) {
 		return was
@@ -125,13 +125,13 @@ func (b *CatalogBuilder) sold(sells func(class string) []instancetypes.Type) fun
 	return withoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
 }
 
-// addOffers adds what the pool can launch.
-func (cat *Catalog) addOffers(p *Pool) {
-	cat.Offers = append(cat.Offers, p.Offers...)
+// addOfferings adds what the pool can launch.
+func (cat *Catalog) addOfferings(p *Pool) {
+	cat.Offerings = append(cat.Offerings, p.Offerings...)
 	for _, m := range p.allowed {
 		cat.byType[m.Type.Name] = m
 	}
-	for _, o := range p.Offers {
+	for _, o := range p.Offerings {
 		if o.Reservation != nil {
 			cat.bookable = append(cat.bookable, o.Reservation)
 		}
@@ -194,7 +194,7 @@ func UsablePools(s *cluster.Snapshot) (pools []*Pool, skipped []plan.Skip) {
 	for _, c := range s.Classes {
 		classes[c.Name] = c
 	}
-	refused := &podclass.OfferAnswers{No: true}
+	refused := &podclass.OfferingAnswers{No: true}
 	for _, p := range s.Pools {
 		if why := skipReason(p, classes, s.Now); why != "" {
 			skipped = append(skipped, plan.Skip{Pool: p.Name, Why: why})
@@ -253,12 +253,12 @@ func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) 
 	}
 	for i := range list {
 		p := list[(first+i)%len(list)]
-		if len(c.Offers) >= mostOffers {
+		if len(c.Offerings) >= mostOfferings {
 			p.Aside = "one pass cannot look at so many pools, a later one will look at this one"
 			continue
 		}
 		b.resolvePool(p, sold(p.Pool))
-		c.addOffers(p)
+		c.addOfferings(p)
 	}
 }
 
@@ -276,17 +276,17 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 		}
 		return types[i].EBSVolumes
 	})
-	offers := 0
+	offerings := 0
 	for i := range types {
-		offers += len(types[i].Offerings)
+		offerings += len(types[i].Offerings)
 	}
-	p.Offers, p.allowed = make([]*Offering, 0, offers), make([]*InstanceType, 0, len(types))
+	p.Offerings, p.allowed = make([]*Offering, 0, offerings), make([]*InstanceType, 0, len(types))
 	for i := range types {
 		b.addModel(p, &types[i], limits)
 	}
 	b.countDaemons(p)
 	p.inflexible = !p.relaxed && p.lacksValues()
-	p.Sale = forSale(p.Offers)
+	p.Sale = forSale(p.Offerings)
 	for _, o := range p.Sale {
 		if len(o.InstanceType.sale) == 0 {
 			p.ForSale = append(p.ForSale, o.InstanceType)
@@ -298,7 +298,7 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 			p.Largest = p.Largest.Max(m.Type.Capacity)
 		}
 	}
-	for _, o := range p.Offers {
+	for _, o := range p.Offerings {
 		switch {
 		case o.Reservation != nil && o.Available:
 			p.Reserved = append(p.Reserved, o)
@@ -308,7 +308,7 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 	}
 }
 
-// addModel adds the type to the pool if the pool's requirements leave any of its offers.
+// addModel adds the type to the pool if the pool's requirements leave any of its offerings.
 func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster.VolumeLimits) {
 	if !p.Required.Intersects(t.Requirements) || t.PartOfGPU && !p.choosesGPUs() {
 		return
@@ -332,9 +332,9 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster
 		if !(of.Price >= 0) || math.IsInf(of.Price, 0) { // NaN too
 			of.Available, of.Why, of.Price = false, fmt.Sprintf("at %v USD/h, which is no price", of.Price), 0
 		}
-		all = append(all, Offering{index: len(p.Offers), InstanceType: m, Offering: of})
+		all = append(all, Offering{index: len(p.Offerings), InstanceType: m, Offering: of})
 		o := &all[len(all)-1]
-		m.Sells, p.Offers = append(m.Sells, o), append(p.Offers, o)
+		m.Sells, p.Offerings = append(m.Sells, o), append(p.Offerings, o)
 		for i, d := range as.Daemons {
 			if o.FirstAlternative(d.Admission) >= 0 {
 				o.Daemons = append(o.Daemons, i)

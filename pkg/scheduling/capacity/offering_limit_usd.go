@@ -13,7 +13,8 @@ import (
 func (p *Pool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
 
 // chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its
-// offers costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2 gives.
+// offerings costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2
+// gives.
 func (p *Pool) chargedType(m *InstanceType) *instancetypes.Type {
 	if !p.LimitsPrice() {
 		return m.Type

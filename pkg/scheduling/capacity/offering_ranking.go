@@ -7,37 +7,37 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// ShareRanking finds the cheapest share of an offer for a pod without looking at them all: by resource, it has the
-// offers in the order of what a unit of that costs on them, as far as anybody looked.
+// ShareRanking finds the cheapest share of an offering for a pod without looking at them all: by resource, it has the
+// offerings in the order of what a unit of that costs on them, as far as anybody looked.
 type ShareRanking struct {
-	offers []*Offering
-	by     []*rankedOffers // by dimension
-	known  map[pricedNeed]float64
+	offerings []*Offering
+	by        []*rankedOfferings // by dimension
+	known     map[pricedNeed]float64
 }
 
-// rankedOffers are offers of which the first are in order.
-type rankedOffers struct{ first, rest []rankedOffer }
+// rankedOfferings are offerings of which the first are in order.
+type rankedOfferings struct{ first, rest []rankedOffering }
 
-// rankedAtOnce is how many times what a unit costs at least it may cost on offers that are put in order together: few
-// offers are asked about.
+// rankedAtOnce is how many times what a unit costs at least it may cost on offerings that are put in order together:
+// few offerings are asked about.
 const rankedAtOnce = 1.2
 
-// at is the offer at the place in the order; false when there are not as many.
-func (r *rankedOffers) at(place int) (rankedOffer, bool) {
+// at is the offering at the place in the order; false when there are not as many.
+func (r *rankedOfferings) at(place int) (rankedOffering, bool) {
 	for len(r.first) <= place && len(r.rest) > 0 {
 		r.rankMore()
 	}
 	if place < len(r.first) {
 		return r.first[place], true
 	}
-	return rankedOffer{}, false
+	return rankedOffering{}, false
 }
 
-// rankMore puts some more offers in order. The least is the same in any order of equals.
-func (r *rankedOffers) rankMore() {
-	byUnit := func(a, b rankedOffer) int { return cmp.Compare(a.unit, b.unit) }
+// rankMore puts some more offerings in order. The least is the same in any order of equals.
+func (r *rankedOfferings) rankMore() {
+	byUnit := func(a, b rankedOffering) int { return cmp.Compare(a.unit, b.unit) }
 	most, ranked := rankedAtOnce*slices.MinFunc(r.rest, byUnit).unit, len(r.first)
-	r.rest = slices.DeleteFunc(r.rest, func(o rankedOffer) bool {
+	r.rest = slices.DeleteFunc(r.rest, func(o rankedOffering) bool {
 		if o.unit > most {
 			return false
 		}
@@ -47,10 +47,10 @@ func (r *rankedOffers) rankMore() {
 	slices.SortFunc(r.first[ranked:], byUnit)
 }
 
-// rankedOffer is an offer with the price of a unit of some resource, as if the others came for free.
-type rankedOffer struct {
-	unit  float64
-	offer *Offering
+// rankedOffering is an offering with the price of a unit of some resource, as if the others came for free.
+type rankedOffering struct {
+	unit     float64
+	offering *Offering
 }
 
 // pricedNeed is a question that a ranking has answered.
@@ -59,13 +59,13 @@ type pricedNeed struct {
 	shape int
 }
 
-// NewRanking ranks the offers by each of so many resources.
-func NewRanking(offers []*Offering, dims int) *ShareRanking {
-	return &ShareRanking{offers: offers, by: make([]*rankedOffers, dims), known: map[pricedNeed]float64{}}
+// NewRanking ranks the offerings by each of so many resources.
+func NewRanking(offerings []*Offering, dims int) *ShareRanking {
+	return &ShareRanking{offerings: offerings, by: make([]*rankedOfferings, dims), known: map[pricedNeed]float64{}}
 }
 
-// MinShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the offers
-// that the admission allows; NoPrice where there is none.
+// MinShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the
+// offerings that the admission allows; NoPrice where there is none.
 func (r *ShareRanking) MinShare(admit *podclass.Admission, k *podclass.Class) float64 {
 	id := pricedNeed{admit, k.Shape}
 	p, ok := r.known[id]
@@ -78,13 +78,13 @@ func (r *ShareRanking) MinShare(admit *podclass.Admission, k *podclass.Class) fl
 
 // MinShareOf is MinShare for a pod that needs as much as the vector says.
 func (r *ShareRanking) MinShareOf(admit *podclass.Admission, needs []int64) float64 {
-	list := &rankedOffers{}
+	list := &rankedOfferings{}
 	need, from := int64(0), -1.0
 	for d, x := range needs {
 		if x == 0 {
 			continue
 		}
-		units := r.offersByUnitPrice(d)
+		units := r.offeringsByUnitPrice(d)
 		least, ok := units.at(0)
 		if !ok {
 			list = units // nobody has any
@@ -96,28 +96,28 @@ func (r *ShareRanking) MinShareOf(admit *podclass.Admission, needs []int64) floa
 	}
 	best := NoPrice
 	if from < 0 { // it needs nothing
-		list = r.offersByUnitPrice(0)
+		list = r.offeringsByUnitPrice(0)
 	}
 	for place := 0; ; place++ {
 		e, ok := list.at(place)
 		if !ok || float64(need)*e.unit*(1-1e-12) > best {
 			break
 		}
-		if s := DominantShare(needs, e.offer.Room); s <= 1 && e.offer.Price*s < best &&
-			e.offer.FirstAlternative(admit) >= 0 {
-			best = e.offer.Price * s
+		if s := DominantShare(needs, e.offering.Room); s <= 1 && e.offering.Price*s < best &&
+			e.offering.FirstAlternative(admit) >= 0 {
+			best = e.offering.Price * s
 		}
 	}
 	return best
 }
 
-// offersByUnitPrice are the offers that have any of the resource, in the order of what a unit costs.
-func (r *ShareRanking) offersByUnitPrice(d int) *rankedOffers {
+// offeringsByUnitPrice are the offerings that have any of the resource, in the order of what a unit costs.
+func (r *ShareRanking) offeringsByUnitPrice(d int) *rankedOfferings {
 	if r.by[d] == nil {
-		r.by[d] = &rankedOffers{}
-		for _, o := range r.offers {
+		r.by[d] = &rankedOfferings{}
+		for _, o := range r.offerings {
 			if o.Room[d] > 0 {
-				r.by[d].rest = append(r.by[d].rest, rankedOffer{o.Price / float64(o.Room[d]), o})
+				r.by[d].rest = append(r.by[d].rest, rankedOffering{o.Price / float64(o.Room[d]), o})
 			}
 		}
 	}
@@ -142,7 +142,7 @@ func DominantShare(need, room []int64) float64 {
 }
 
 // MinPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
-// offers that are available now.
+// offerings that are available now.
 func (cat *Catalog) MinPriceShare(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
 	return cat.Sale.MinShare(cat.Admissions.PinnedAdmission(v.Admission, pins), v.Class)
 }

@@ -52,7 +52,7 @@ func (p *Pool) MinValues() bool {
 func (p *Pool) lacksValues() bool {
 	opts := make([]TypeOption, len(p.Models))
 	for i, m := range p.Models {
-		opts[i] = TypeOption{Model: m, Offers: m.Sells}
+		opts[i] = TypeOption{Model: m, Offerings: m.Sells}
 	}
 	return len(LackingMinValues(p.Required, opts)) > 0
 }
@@ -83,14 +83,14 @@ func distinctValues(r requirements.Requirement, opts []TypeOption) int {
 }
 
 // allowedValues are the values that the requirement allows of those that nodes of the option may have: pods may narrow
-// it to fewer than the type has, and offers that are left to fewer zones and capacity types.
+// it to fewer than the type has, and offerings that are left to fewer zones and capacity types.
 func (o TypeOption) allowedValues(r requirements.Requirement) []string {
 	var all []string
 	switch own, _ := o.Model.Type.Requirements.Get(r.Key); {
 	case r.Key == instancetypes.LabelType:
 		all = []string{o.Model.Type.Name}
 	case podclass.VariesByOffering(r.Key):
-		for _, x := range o.Offers {
+		for _, x := range o.Offerings {
 			if v, _ := x.Label(r.Key); v != "" {
 				all = append(all, v)
 			}
@@ -120,7 +120,7 @@ func MarkNeededForMinValues(opts []TypeOption, set requirements.Set) []bool {
 	return out
 }
 
-// OnlyOption is the offer as all that may be launched.
+// OnlyOption is the offering as all that may be launched.
 func (o *Offering) OnlyOption() []TypeOption {
-	return []TypeOption{{Model: o.InstanceType, Offers: []*Offering{o}, Best: o}}
+	return []TypeOption{{Model: o.InstanceType, Offerings: []*Offering{o}, Best: o}}
 }

@@ -14,16 +14,16 @@ import (
 // pods are more than mostPriceRows, because the work grows by the third power of both together, but leastHostRows.
 const mostHostRows, leastHostRows, mostPriceRows = 100, 25, 350
 
-// hostOffers makes offers of the nodes that are there, for prices that reckon with their room.
-type hostOffers struct {
+// hostOfferings makes offerings of the nodes that are there, for prices that reckon with their room.
+type hostOfferings struct {
 	w   *packing.Problem
 	out *ShadowPrices
 }
 
-// addHosts adds the nodes that are there to the problem, alike ones as one offer of which there are so many. Alike are
-// nodes that admit the same pods and have about the same room: the less exactly, the more there are. The prices are
+// addHosts adds the nodes that are there to the problem, alike ones as one offering of which there are so many. Alike
+// are nodes that admit the same pods and have about the same room: the less exactly, the more there are. The prices are
 // only better or worse for it: what proves a bound looks at each node by itself.
-func (h hostOffers) addHosts() {
+func (h hostOfferings) addHosts() {
 	hosts, admitted := h.admittingHosts()
 	most := mostHostSorts(len(h.out.Classes))
 	for base := 1.5; ; base *= base {
@@ -32,7 +32,7 @@ func (h hostOffers) addHosts() {
 			continue
 		}
 		for _, o := range sorts {
-			h.out.Problem.Offers = append(h.out.Problem.Offers, *o)
+			h.out.Problem.Offerings = append(h.out.Problem.Offerings, *o)
 		}
 		return
 	}
@@ -46,11 +46,11 @@ func mostHostSorts(kinds int) int {
 // noMatter is the factor between two rooms from which on it does not tell nodes apart.
 const noMatter = 100
 
-// alikeHosts are the nodes that are there as offers, those as one that admit the same pods and whose rooms differ by no
-// more than about the factor: with the room that they have on an average.
-func (h hostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffer {
-	sorts := map[string]*lowerbound.NodeOffer{}
-	var order []*lowerbound.NodeOffer
+// alikeHosts are the nodes that are there as offerings, those as one that admit the same pods and whose rooms differ by
+// no more than about the factor: with the room that they have on an average.
+func (h hostOfferings) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffering {
+	sorts := map[string]*lowerbound.NodeOffering{}
+	var order []*lowerbound.NodeOffering
 	for i, b := range hosts {
 		id := []byte(admitted[i])
 		for _, x := range b.Room {
@@ -60,7 +60,7 @@ func (h hostOffers) alikeHosts(hosts []*capacity.Bin, admitted []string, factor 
 		}
 		o := sorts[string(id)]
 		if o == nil {
-			o = &lowerbound.NodeOffer{Room: make([]float64, len(b.Room)), Holds: h.classesOn(b)}
+			o = &lowerbound.NodeOffering{Room: make([]float64, len(b.Room)), Holds: h.classesOn(b)}
 			sorts[string(id)], order = o, append(order, o)
 		}
 		o.Limit++
@@ -86,7 +86,7 @@ func wholePower(x, factor float64) (n int64) {
 }
 
 // admittingHosts are the nodes that take some pods, and which by admission.
-func (h hostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) {
+func (h hostOfferings) admittingHosts() (hosts []*capacity.Bin, admitted []string) {
 	var asks []*podclass.Admission
 	for _, c := range h.out.Classes {
 		asks = append(asks, c.admit)
@@ -108,7 +108,7 @@ func (h hostOffers) admittingHosts() (hosts []*capacity.Bin, admitted []string) 
 }
 
 // classesOn are the classes that wait and may be on the node.
-func (h hostOffers) classesOn(b *capacity.Bin) []int32 {
+func (h hostOfferings) classesOn(b *capacity.Bin) []int32 {
 	var holds []int32
 	for i, c := range h.out.Classes {
 		if h.out.Problem.Classes[i].Count > 0 && b.AlternativeFor(c.admit) >= 0 {

@@ -23,22 +23,22 @@ func (o *Offering) FirstAlternative(a *podclass.Admission) int {
 	if x.No {
 		return -1
 	}
-	if o.index >= len(x.ByOffer) { // the pool is still being stocked
-		x.ByOffer = append(x.ByOffer, make([]int16, o.index+1-len(x.ByOffer))...)
+	if o.index >= len(x.ByOffering) { // the pool is still being stocked
+		x.ByOffering = append(x.ByOffering, make([]int16, o.index+1-len(x.ByOffering))...)
 	}
-	if x.ByOffer[o.index] == 0 {
-		x.ByOffer[o.index] = -1
+	if x.ByOffering[o.index] == 0 {
+		x.ByOffering[o.index] = -1
 		if a.Wider != nil && o.FirstAlternative(a.Wider) < 0 {
 			return -1
 		}
 		for i := range a.Alternatives {
 			if o.meetsAlternative(a, i) {
-				x.ByOffer[o.index] = int16(min(i, mostAlternatives)) + 1
+				x.ByOffering[o.index] = int16(min(i, mostAlternatives)) + 1
 				break
 			}
 		}
 	}
-	if n := x.ByOffer[o.index]; n > 0 {
+	if n := x.ByOffering[o.index]; n > 0 {
 		return int(n) - 1
 	}
 	return -1
@@ -112,17 +112,17 @@ func (b *Bin) surelyLacks(key string) bool {
 		key != instancetypes.LabelPartition
 }
 
-func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferAnswers {
+func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferingAnswers {
 	if p.number < len(a.ByPool) && a.ByPool[p.number] != nil {
 		return a.ByPool[p.number]
 	}
 	if p.number >= len(a.ByPool) {
-		a.ByPool = append(a.ByPool, make([]*podclass.OfferAnswers, p.number+1-len(a.ByPool))...)
+		a.ByPool = append(a.ByPool, make([]*podclass.OfferingAnswers, p.number+1-len(a.ByPool))...)
 	}
 	x := p.refused
 	if len(cluster.Untolerated(p.Taints, a.Tolerations)) == 0 && len(p.Lacks(a.Requires)) == 0 &&
 		slices.ContainsFunc(a.Alternatives, p.Required.Intersects) {
-		x = &podclass.OfferAnswers{ByOffer: make([]int16, len(p.Offers))}
+		x = &podclass.OfferingAnswers{ByOffering: make([]int16, len(p.Offerings))}
 	}
 	a.ByPool[p.number] = x
 	return x
@@ -143,8 +143,8 @@ func (o *Offering) inTiedDomain(a *podclass.Admission) bool {
 	return true
 }
 
-// meetsAlternative reports whether alternative i of the admission holds on the offer; what does not differ between a
-// model's offers is asked once.
+// meetsAlternative reports whether alternative i of the admission holds on the offering; what does not differ between a
+// model's offerings is asked once.
 func (o *Offering) meetsAlternative(a *podclass.Admission, i int) bool {
 	alt := a.Alternatives[i]
 	if !o.inTiedDomain(a) || !o.Meets(alt) || o.KeepsOff(a) {
@@ -170,7 +170,7 @@ func (o *Offering) meetsAlternative(a *podclass.Admission, i int) bool {
 	return a.ByModel[i][number] > 0
 }
 
-// mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offers
+// mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offerings
 // differ.
 func (m *InstanceType) mayMeet(r requirements.Requirement) bool {
 	mine, defined := m.labelValues(r.Key)

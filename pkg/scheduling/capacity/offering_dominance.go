@@ -11,69 +11,69 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// admittedOffer is an offer with the admissions that let pods be on it, as bits.
-type admittedOffer struct {
-	offer *Offering
-	bits  []uint64
+// admittedOffering is an offering with the admissions that let pods be on it, as bits.
+type admittedOffering struct {
+	offering *Offering
+	bits     []uint64
 }
 
-// forSale reports whether the offer is available in any number.
+// forSale reports whether the offering is available in any number.
 func (o *Offering) forSale() bool { return o.Available && !o.Limited() }
 
-// forSale are the offers that are available in any number, the cheapest first, among equals those with more room.
-func forSale(offers []*Offering) []*Offering {
-	return byPrice(slices.DeleteFunc(slices.Clone(offers), func(o *Offering) bool { return !o.forSale() }))
+// forSale are the offerings that are available in any number, the cheapest first, among equals those with more room.
+func forSale(offerings []*Offering) []*Offering {
+	return byPrice(slices.DeleteFunc(slices.Clone(offerings), func(o *Offering) bool { return !o.forSale() }))
 }
 
-// byPrice are the offers, the cheapest first, among equals those with more room.
-func byPrice(offers []*Offering) []*Offering {
+// byPrice are the offerings, the cheapest first, among equals those with more room.
+func byPrice(offerings []*Offering) []*Offering {
 	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
-		price float64
-		offer *Offering
+		price    float64
+		offering *Offering
 	}
-	tags := make([]tag, 0, len(offers))
-	for _, o := range offers {
+	tags := make([]tag, 0, len(offerings))
+	for _, o := range offerings {
 		tags = append(tags, tag{o.Price, o})
 	}
 	slices.SortFunc(tags, func(x, y tag) int {
 		if x.price != y.price {
 			return cmp.Compare(x.price, y.price)
 		}
-		a, b := x.offer, y.offer
+		a, b := x.offering, y.offering
 		return cmp.Or(slices.Compare(b.Room, a.Room), cmp.Compare(a.InstanceType.Pool.ID, b.InstanceType.Pool.ID),
 			cmp.Compare(a.index, b.index))
 	})
 	out := make([]*Offering, len(tags))
 	for i, t := range tags {
-		out[i] = t.offer
+		out[i] = t.offering
 	}
 	return out
 }
 
-// filterUndominated leaves out, of offers in the order of ForSale, those that admit nothing or are beaten by one that
-// costs no more, admits as much and holds as much. The bits of the rest are by the order of the admissions, which must
-// be distinct.
-func filterUndominated(offers []*Offering, asks []*podclass.Admission) []admittedOffer {
+// filterUndominated leaves out, of offerings in the order of ForSale, those that admit nothing or are beaten by one
+// that costs no more, admits as much and holds as much. The bits of the rest are by the order of the admissions, which
+// must be distinct.
+func filterUndominated(offerings []*Offering, asks []*podclass.Admission) []admittedOffering {
 	if len(asks) == 0 {
 		return nil
 	}
-	return filterUnbeaten(filterAdmitting(filterDistinct(offers, asks), asks), nil)
+	return filterUnbeaten(filterAdmitting(filterDistinct(offerings, asks), asks), nil)
 }
 
-// filterAdmitting are the offers that admit something.
-func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []admittedOffer {
+// filterAdmitting are the offerings that admit something.
+func filterAdmitting(offerings []*Offering, asks []*podclass.Admission) []admittedOffering {
 	words := (len(asks) + wordBits - 1) / wordBits
-	bits := make([]uint64, words*len(offers))
-	for i, ask := range asks { // what an admission knows of offers lies side by side
-		for j, o := range offers {
+	bits := make([]uint64, words*len(offerings))
+	for i, ask := range asks { // what an admission knows of offerings lies side by side
+		for j, o := range offerings {
 			if o.FirstAlternative(ask) >= 0 {
 				bits[j*words+i/wordBits] |= 1 << (i % wordBits)
 			}
 		}
 	}
-	all := make([]admittedOffer, 0, len(offers))
-	for j, o := range offers {
-		if e := (admittedOffer{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
+	all := make([]admittedOffering, 0, len(offerings))
+	for j, o := range offerings {
+		if e := (admittedOffering{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
 			func(x uint64) bool { return x != 0 }) {
 			all = append(all, e)
 		}
@@ -83,17 +83,17 @@ func filterAdmitting(offers []*Offering, asks []*podclass.Admission) []admittedO
 
 // filterUnbeaten leaves out those that are beaten by another of those that may beat each other, which are all where
 // that is nil.
-func filterUnbeaten(all []admittedOffer, rivals func(a, b *Offering) bool) []admittedOffer {
+func filterUnbeaten(all []admittedOffering, rivals func(a, b *Offering) bool) []admittedOffering {
 	kept := all[:0]
-	var groups []*alikeOffers
+	var groups []*alikeOfferings
 	for _, e := range all {
-		var own *alikeOffers
+		var own *alikeOfferings
 		beaten := false
 		for _, g := range groups {
 			if slices.Equal(g.bits, e.bits) {
 				own = g
 			}
-			if beaten = coversBits(g.bits, e.bits) && g.beats(e.offer, rivals); beaten {
+			if beaten = coversBits(g.bits, e.bits) && g.beats(e.offering, rivals); beaten {
 				break
 			}
 		}
@@ -101,56 +101,56 @@ func filterUnbeaten(all []admittedOffer, rivals func(a, b *Offering) bool) []adm
 			continue
 		}
 		if own == nil {
-			own = &alikeOffers{bits: e.bits}
+			own = &alikeOfferings{bits: e.bits}
 			groups = append(groups, own)
 		}
-		own.add(e.offer)
+		own.add(e.offering)
 		kept = append(kept, e)
 	}
 	return kept
 }
 
-// alikeOffers are offers that the same admissions let pods be on, with their rooms side by side.
-type alikeOffers struct {
-	bits   []uint64
-	offers []*Offering
-	rooms  []int64
+// alikeOfferings are offerings that the same admissions let pods be on, with their rooms side by side.
+type alikeOfferings struct {
+	bits      []uint64
+	offerings []*Offering
+	rooms     []int64
 }
 
-func (g *alikeOffers) add(o *Offering) {
-	g.offers, g.rooms = append(g.offers, o), append(g.rooms, o.Room...)
+func (g *alikeOfferings) add(o *Offering) {
+	g.offerings, g.rooms = append(g.offerings, o), append(g.rooms, o.Room...)
 }
 
-// beats reports whether one of them has all the room that the offer has and may beat it.
-func (g *alikeOffers) beats(o *Offering, rivals func(a, b *Offering) bool) bool {
+// beats reports whether one of them has all the room that the offering has and may beat it.
+func (g *alikeOfferings) beats(o *Offering, rivals func(a, b *Offering) bool) bool {
 	dims := len(o.Room)
-	for i := len(g.offers) - 1; i >= 0; i-- { // one of about its price is likely to
-		if AtLeast(g.rooms[i*dims:(i+1)*dims], o.Room) && (rivals == nil || rivals(g.offers[i], o)) {
+	for i := len(g.offerings) - 1; i >= 0; i-- { // one of about its price is likely to
+		if AtLeast(g.rooms[i*dims:(i+1)*dims], o.Room) && (rivals == nil || rivals(g.offerings[i], o)) {
 			return true
 		}
 	}
 	return false
 }
 
-// offerKey is what admissions can tell apart of an offer.
-type offerKey struct {
+// offeringKey is what admissions can tell apart of an offering.
+type offeringKey struct {
 	pool           int
 	answers        string // of the model, to every requirement that any admission has
 	excluded       string // by admission that has exclusions
 	zone, capacity string
 }
 
-// filterDistinct leaves out, of offers in the order of ForSale, those that no admission can tell from one that costs no
-// more and holds as much. That is quickly done, and leaves fewer to ask the admissions about.
-func filterDistinct(offers []*Offering, asks []*podclass.Admission) []*Offering {
+// filterDistinct leaves out, of offerings in the order of ForSale, those that no admission can tell from one that costs
+// no more and holds as much. That is quickly done, and leaves fewer to ask the admissions about.
+func filterDistinct(offerings []*Offering, asks []*podclass.Admission) []*Offering {
 	list := requirementsOf(asks)
 	var text []byte
 	excluding := slices.DeleteFunc(slices.Clone(asks),
 		func(a *podclass.Admission) bool { return len(a.Exclusions) == 0 })
 	answers := map[*InstanceType]string{}
-	kept := map[offerKey]*alikeOffers{}
+	kept := map[offeringKey]*alikeOfferings{}
 	var out []*Offering
-	for _, o := range offers {
+	for _, o := range offerings {
 		known, ok := answers[o.InstanceType]
 		if !ok {
 			text = text[:0]
@@ -160,10 +160,10 @@ func filterDistinct(offers []*Offering, asks []*podclass.Admission) []*Offering 
 			known = string(text)
 			answers[o.InstanceType] = known
 		}
-		id := offerKey{o.InstanceType.Pool.ID, known, excludedBy(o, excluding), o.Zone, o.CapacityType}
+		id := offeringKey{o.InstanceType.Pool.ID, known, excludedBy(o, excluding), o.Zone, o.CapacityType}
 		alike := kept[id]
 		if alike == nil {
-			alike = &alikeOffers{}
+			alike = &alikeOfferings{}
 			kept[id] = alike
 		}
 		if !alike.beats(o, nil) {
@@ -174,7 +174,7 @@ func filterDistinct(offers []*Offering, asks []*podclass.Admission) []*Offering 
 	return out
 }
 
-// excludedBy tells which of the admissions keep pods off the offer because of DaemonSets.
+// excludedBy tells which of the admissions keep pods off the offering because of DaemonSets.
 func excludedBy(o *Offering, asks []*podclass.Admission) string {
 	if len(asks) == 0 {
 		return ""
@@ -186,7 +186,7 @@ func excludedBy(o *Offering, asks []*podclass.Admission) string {
 	return string(text)
 }
 
-// requirementsOf lists the requirements of the admissions about what does not differ between a model's offers, each
+// requirementsOf lists the requirements of the admissions about what does not differ between a model's offerings, each
 // once.
 func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement) {
 	seen := map[string]bool{}
@@ -204,33 +204,33 @@ func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement
 	return list
 }
 
-// undominatedOffers are the offers of a pool's sale of which some may be undominated for some of the admissions, and
-// for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
-type undominatedOffers struct {
-	offers []*Offering
-	Asks   map[*podclass.Admission]bool
-	Known  map[string][]*Offering // what is undominated for admissions, by their numbers
+// undominatedOfferings are the offerings of a pool's sale of which some may be undominated for some of the admissions,
+// and for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
+type undominatedOfferings struct {
+	offerings []*Offering
+	Asks      map[*podclass.Admission]bool
+	Known     map[string][]*Offering // what is undominated for admissions, by their numbers
 }
 
-// CullOffers finds what is left of the pool's sale for all these admissions, which must be distinct.
-func (p *Pool) CullOffers(asks []*podclass.Admission) {
-	p.Some = undominatedOffers{Asks: make(map[*podclass.Admission]bool, len(asks)), Known: map[string][]*Offering{}}
+// CullOfferings finds what is left of the pool's sale for all these admissions, which must be distinct.
+func (p *Pool) CullOfferings(asks []*podclass.Admission) {
+	p.Some = undominatedOfferings{Asks: make(map[*podclass.Admission]bool, len(asks)), Known: map[string][]*Offering{}}
 	for _, ask := range asks {
 		p.Some.Asks[ask] = true
 	}
 	for _, e := range filterUnbeaten(filterAdmitting(filterDistinct(p.Sale, asks), asks),
 		(*Offering).sharesDomains) {
-		p.Some.offers = append(p.Some.offers, e.offer)
+		p.Some.offerings = append(p.Some.offerings, e.offering)
 	}
 }
 
-// sharesDomains reports whether being tied to a zone or a capacity type leaves both offers or neither.
+// sharesDomains reports whether being tied to a zone or a capacity type leaves both offerings or neither.
 func (o *Offering) sharesDomains(x *Offering) bool {
 	return o.Zone == x.Zone && o.CapacityType == x.CapacityType
 }
 
 // coversAdmission reports whether what is left will do for the admission.
-func (f undominatedOffers) coversAdmission(ask *podclass.Admission) bool {
+func (f undominatedOfferings) coversAdmission(ask *podclass.Admission) bool {
 	for !f.Asks[ask] {
 		if ask.Wider == nil || ask.Pin.Key != instancetypes.LabelZone && ask.Pin.Key != instancetypes.LabelZoneID &&
 			ask.Pin.Key != instancetypes.LabelCapacityType {
@@ -241,13 +241,13 @@ func (f undominatedOffers) coversAdmission(ask *podclass.Admission) bool {
 	return true
 }
 
-// UndominatedFor are the offers of the pool's sale that filterUndominated leaves for the admissions, which must be
+// UndominatedFor are the offerings of the pool's sale that filterUndominated leaves for the admissions, which must be
 // distinct.
 func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	asks = p.concernedAdmissions(asks)
 	culled := p.Some.Asks != nil
 	if culled && slices.ContainsFunc(asks, func(a *podclass.Admission) bool { return !p.Some.coversAdmission(a) }) {
-		return offersOf(filterUndominated(p.Sale, asks)) // another question may know another admission by its number
+		return offeringsOf(filterUndominated(p.Sale, asks)) // another question may know another admission by its number
 	}
 	var numbers []int
 	for _, a := range asks {
@@ -263,9 +263,9 @@ func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	case ok:
 		return out
 	case culled:
-		out = offersOf(filterUnbeaten(filterAdmitting(p.Some.offers, asks), nil))
+		out = offeringsOf(filterUnbeaten(filterAdmitting(p.Some.offerings, asks), nil))
 	default:
-		out = offersOf(filterUndominated(p.Sale, asks))
+		out = offeringsOf(filterUndominated(p.Sale, asks))
 	}
 	if p.Some.Known == nil {
 		p.Some.Known = map[string][]*Offering{}
@@ -274,11 +274,11 @@ func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	return out
 }
 
-// offersOf are the offers without what admits them.
-func offersOf(list []admittedOffer) []*Offering {
+// offeringsOf are the offerings without what admits them.
+func offeringsOf(list []admittedOffering) []*Offering {
 	out := make([]*Offering, len(list))
 	for i, e := range list {
-		out[i] = e.offer
+		out[i] = e.offering
 	}
 	return out
 }
@@ -308,13 +308,13 @@ func (cat *Catalog) UndominatedOf(asks []*podclass.Admission) []*Offering {
 	for _, p := range cat.Pools {
 		some = append(some, p.UndominatedFor(asks)...)
 	}
-	return offersOf(filterUndominated(forSale(some), asks))
+	return offeringsOf(filterUndominated(forSale(some), asks))
 }
 
-// FilterUndominated leaves out, of offers of the pool, those that none of the admissions needs: they admit nothing, or
-// another costs no more, admits as much and holds as much. The rest are the cheapest first.
-func (p *Pool) FilterUndominated(offers []*Offering, asks []*podclass.Admission) []*Offering {
-	return offersOf(filterUndominated(byPrice(offers), p.concernedAdmissions(asks)))
+// FilterUndominated leaves out, of offerings of the pool, those that none of the admissions needs: they admit nothing,
+// or another costs no more, admits as much and holds as much. The rest are the cheapest first.
+func (p *Pool) FilterUndominated(offerings []*Offering, asks []*podclass.Admission) []*Offering {
+	return offeringsOf(filterUndominated(byPrice(offerings), p.concernedAdmissions(asks)))
 }
 
 // concernedAdmissions are the admissions that may hold on nodes of the pool.

@@ -124,7 +124,7 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	st.faces, st.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
 	if slices.ContainsFunc(from.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {
 		from.Catalog.CountUse(&from.S, from.All, st.sold)
-		st.few, st.worth = rankScarceOffers(from), cachedPrices{}
+		st.few, st.worth = rankScarceOfferings(from), cachedPrices{}
 	}
 	return true
 }

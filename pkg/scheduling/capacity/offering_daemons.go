@@ -11,21 +11,21 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// countDaemons takes what DaemonSets need off the room of the pool's offers. One that fits no type of the pool, beside
-// the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
+// countDaemons takes what DaemonSets need off the room of the pool's offerings. One that fits no type of the pool,
+// beside the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
 func (b *CatalogBuilder) countDaemons(p *Pool) {
 	as := b.catalog.Admissions
 	if len(as.Daemons) > 0 {
-		p.oversized = oversizedIn(as, p.Offers)
+		p.oversized = oversizedIn(as, p.Offerings)
 	}
-	for i, o := range p.Offers {
-		if i > 0 && len(as.Daemons) == 0 && o.InstanceType == p.Offers[i-1].InstanceType {
-			o.Room = p.Offers[i-1].Room
+	for i, o := range p.Offerings {
+		if i > 0 && len(as.Daemons) == 0 && o.InstanceType == p.Offerings[i-1].InstanceType {
+			o.Room = p.Offerings[i-1].Room
 			continue
 		}
 		o.Daemons = slices.DeleteFunc(o.Daemons, func(i int) bool { return slices.Contains(p.oversized, i) })
-		if i > 0 && slices.Equal(o.Daemons, p.Offers[i-1].Daemons) {
-			o.DaemonNeed, o.Ports = p.Offers[i-1].DaemonNeed, p.Offers[i-1].Ports
+		if i > 0 && slices.Equal(o.Daemons, p.Offerings[i-1].Daemons) {
+			o.DaemonNeed, o.Ports = p.Offerings[i-1].DaemonNeed, p.Offerings[i-1].Ports
 		} else {
 			for _, i := range o.Daemons {
 				o.DaemonNeed = o.DaemonNeed.Add(as.Daemons[i].Pod.Need)
@@ -37,11 +37,12 @@ func (b *CatalogBuilder) countDaemons(p *Pool) {
 	}
 }
 
-// oversizedIn are the DaemonSets that none of the offers that admit them has room for beside the smaller ones, sorted.
-func oversizedIn(as *podclass.Admissions, offers []*Offering) (out []int) {
-	admitted := make([][]int, len(as.Daemons)) // places of offers
+// oversizedIn are the DaemonSets that none of the offerings that admit them has room for beside the smaller ones,
+// sorted.
+func oversizedIn(as *podclass.Admissions, offerings []*Offering) (out []int) {
+	admitted := make([][]int, len(as.Daemons)) // places of offerings
 	var most resources.List
-	for k, o := range offers {
+	for k, o := range offerings {
 		most = most.Max(o.InstanceType.Type.Allocatable)
 		for _, i := range o.Daemons {
 			admitted[i] = append(admitted[i], k)
@@ -55,11 +56,11 @@ func oversizedIn(as *podclass.Admissions, offers []*Offering) (out []int) {
 	}
 	as.SortByRoom(all, most)
 	slices.Reverse(all)
-	taken := make([]resources.List, len(offers))
+	taken := make([]resources.List, len(offerings))
 	for _, i := range all {
 		need := as.Daemons[i].Pod.Need
 		if !slices.ContainsFunc(admitted[i], func(k int) bool {
-			all := offers[k].InstanceType.Type.Allocatable
+			all := offerings[k].InstanceType.Type.Allocatable
 			return need.FitsIn(all) && taken[k].Add(need).FitsIn(all)
 		}) {
 			out = append(out, i)
@@ -103,7 +104,7 @@ func (cat *Catalog) OversizedDaemons() (out []plan.OversizedDaemon) {
 	return out
 }
 
-// Runs reports whether nodes of the offer have a pod of the DaemonSet and a value for the key.
+// Runs reports whether nodes of the offering have a pod of the DaemonSet and a value for the key.
 func (o *Offering) Runs(x podclass.Exclusion) bool {
 	_, runs := slices.BinarySearch(o.Daemons, x.Daemon)
 	return runs && o.hasDomain(x.Key)
@@ -142,7 +143,7 @@ func (b *Bin) awaits(x podclass.Exclusion) bool {
 }
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
-// those of any offer that it may become.
+// those of any offering that it may become.
 func (en *ExistingNodes) comingDaemons(h cluster.StateNode, b *Bin) []int {
 	if h.Initialized() {
 		return nil
