@@ -52,6 +52,7 @@ type draw struct {
 	kubelets map[string]int // by class
 
 	placing       bool                                  // pods have rules about their place, in two zones
+	disks         bool                                  // waiting pods want local volumes, and nodes have few
 	rooted, mixed bool                                  // most claims are of devices on one PCIe root; others are too
 	bundles       [2][2]int64                           // GPUs and interfaces of such claims
 	planted       int64                                 // bundles that Joiner believes are on a node beyond those that are
@@ -67,6 +68,7 @@ func newDraw(t *testing.T, seed uint64) *draw {
 		"type p4d.24xlarge cpu=8000 mem=16384 milliusd=1900\nresource nvidia.com/gpu 8\nresource vpc.amazonaws.com/efa 4",
 		"type p6-b300.48xlarge cpu=8000 mem=16384 milliusd=2900\nresource nvidia.com/gpu 8\nresource vpc.amazonaws.com/efa 16"}
 	d.placing = d.chance(2)
+	d.disks = d.placing && seed%16 == 5
 	for i := range 1 + d.r.IntN(2) {
 		class, kubelet := fmt.Sprintf("c%d", i), 35+d.r.IntN(3)
 		d.kubelets[class] = kubelet
@@ -293,7 +295,7 @@ func (d *draw) addNew(q *filter.Question, name, typ string, pool cluster.Pool, z
 	if d.placing {
 		had := d.q.Volumes
 		d.q.Volumes = slices.Clip(q.Volumes)
-		for i := range 4 {
+		for i := range 16 { // how many it brings nobody knows; enough for all
 			d.addVolume(fmt.Sprintf("disk-%s-%d", name, i), "", name)
 		}
 		q.Volumes, d.q.Volumes = d.q.Volumes, had
