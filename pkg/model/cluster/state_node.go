@@ -203,8 +203,8 @@ func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
 	return n.Taints[i], true
 }
 
-// AwaitsAgents reports whether a node that is not initialized yet has a taint that an agent takes off, or nothing yet of
-// a resource that its claim was made for and that a device plugin or a DRA driver brings. Kubernetes takes its own
+// AwaitsAgents reports whether a node that is not initialized yet has a taint that an agent takes off, or nothing yet
+// of a resource that its claim was made for and that a device plugin or a DRA driver brings. Kubernetes takes its own
 // taints off a node that is ready.
 func (h StateNode) AwaitsAgents() bool {
 	return h.Registered() && !h.Initialized() && h.Claim != nil && (slices.ContainsFunc(h.Node.Taints,

@@ -186,7 +186,7 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 	}
 	maxPods := int64(42)
 	wantClass := instancetypes.Class{Name: c.name, Message: "it has not been looked at yet", Unseen: true, Family: "AL2023", MaxPods: &maxPods,
-		KubeReserved: map[string]string{"cpu": "100m"}, EphemeralBytes: 100 << 30, Disks: []instancetypes.Disk{{Type: "gp2", GiB: 100}}}
+		KubeReserved: map[string]string{"cpu": "100m"}, EphemeralBytes: 100 << 30, Disks: []instancetypes.Disk{{Device: "/dev/xvda", Type: "gp2", GiB: 100}}}
 	if diff := cmp.Diff(wantClass, s.Classes[0]); diff != "" {
 		t.Errorf("class (-want +got):\n%s", diff)
 	}
