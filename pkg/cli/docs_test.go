@@ -95,7 +95,7 @@ func ours(t *testing.T, page string, args []string) {
 		t.Errorf("%s: joiner %s: %s", page, strings.Join(args, " "), progress)
 	}
 	i := slices.Index(args, "-f")
-	if i < 0 || !strings.Contains(args[i+1], "/") {
+	if i < 0 || i+1 == len(args) || !strings.Contains(args[i+1], "/") {
 		return
 	}
 	args = slices.Clone(args)
