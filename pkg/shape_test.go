@@ -5,7 +5,9 @@ import (
 	"go/parser"
 	"go/token"
 	"io/fs"
+	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -70,4 +72,18 @@ func receiverType(x ast.Expr) string {
 		return x.Name
 	}
 	return "?"
+}
+
+// The top level holds what was agreed, and nothing that a tool or a test left there.
+func TestTopLevel(t *testing.T) {
+	agreed := []string{"LICENSE", "Makefile", "README.md", "cdk.json", "events", "functions", "go.mod", "go.sum", "infra", "pkg"}
+	entries, err := os.ReadDir("..")
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, e := range entries {
+		if name := e.Name(); !strings.HasPrefix(name, ".") && name != "cdk.out" && name != "cdk.context.json" && !slices.Contains(agreed, name) {
+			t.Errorf("%s is none of what the top level holds: remove it, or agree on it", name)
+		}
+	}
 }
