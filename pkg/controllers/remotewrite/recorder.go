@@ -164,7 +164,7 @@ func (r *Recorder) prepare(ctx context.Context, st State, same bool, s cluster.S
 	r.loaded = true
 	r.observe(s)
 	now := r.Now()
-	if now.Sub(r.state.Tried) < sendEvery {
+	if since := now.Sub(r.state.Tried); since >= 0 && since < sendEvery { // whoever wrote a later time must not stop us
 		r.mu.Unlock()
 		return nil, nil, false, nil
 	}

@@ -3,6 +3,7 @@ package remotewrite_test
 import (
 	"bytes"
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"log/slog"
@@ -272,4 +273,21 @@ func TestNoRecorder(t *testing.T) {
 	r.NoteDeleted("c1", "expired")
 	r.NoteEviction(200, "")
 	r.Wait()
+}
+
+// What somebody else wrote into the bucket stops neither the function nor the metrics.
+func TestAForgedState(t *testing.T) {
+	for _, text := range []string{`{"history":{"at":"2026-01-01T11:59:00Z","totals":{"x":null}},"open":null}`,
+		`{"tried":"2999-01-01T00:00:00Z","history":{"at":"2999-01-01T00:00:00Z"}}`,
+		`{"history":{"totals":{"x":{"f":"karpenter_nodeclaims_created_total","v":1e308,"b":[1]},"y":{"f":"karpenter_pods_startup_duration_seconds","b":[1,2]}}}}`,
+	} {
+		w := newWorld()
+		if err := json.Unmarshal([]byte(text), &w.store.st); err != nil {
+			t.Fatal(err)
+		}
+		w.invoke(t, w.process(), w.snapshot("c1"))
+		if w.to.sends != 1 {
+			t.Errorf("%s: %d sends, want one", text, w.to.sends)
+		}
+	}
 }

@@ -1,8 +1,11 @@
 package instancetypes
 
 import (
+	"bytes"
+	"compress/gzip"
 	"fmt"
 	"math"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -87,5 +90,22 @@ func TestPlausibleExtras(t *testing.T) {
 	want := []string{"3 of 4 commitments", "1 of 2 counts of what runs elsewhere", "2 of 3 prices of volumes"}
 	if !slices.Equal(odd, want) {
 		t.Errorf("said %q, want %q", odd, want)
+	}
+}
+
+// A few kilobytes that unpack to millions of types are refused before a type is made of them: they took 14 GB.
+func TestACatalogOfEmptyObjects(t *testing.T) {
+	for name, list := range map[string]string{"types": `{}`, "elsewhere": `null`, "zones": `""`} {
+		var packed bytes.Buffer
+		zw := gzip.NewWriter(&packed)
+		_, _ = zw.Write([]byte(`{"schema":1,"types":[{"name":"a","zones":["a"]}],"` + name + `":[` + strings.Repeat(list+",", 600_000) + list + `]}`))
+		_ = zw.Close()
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		_, err := DecodeCatalog(packed.Bytes())
+		runtime.ReadMemStats(&after)
+		if made := (after.TotalAlloc - before.TotalAlloc) >> 20; err == nil || !strings.Contains(err.Error(), "at most") || made > 40 {
+			t.Errorf("%s %s: %v, %d MiB were made", name, list, err, made)
+		}
 	}
 }

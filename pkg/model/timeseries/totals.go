@@ -38,10 +38,13 @@ type Recent struct {
 	Seconds float64   `json:"s"`
 }
 
-// Clone is a copy that shares nothing.
+// Clone is a copy that shares nothing, without nils that somebody stored.
 func (t Totals) Clone() Totals {
 	out := make(Totals, len(t))
 	for k, v := range t {
+		if v == nil {
+			continue
+		}
 		c := *v
 		c.Buckets, c.Recent = slices.Clone(v.Buckets), slices.Clone(v.Recent)
 		out[k] = &c

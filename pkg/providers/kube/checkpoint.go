@@ -82,11 +82,12 @@ func (s *Checkpoints) restoreUnknown(ctx context.Context, k *followedKind) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkpointTakes)
 	defer cancel()
-	if many, err := s.hasManyNodes(ctx); err != nil || !many {
+	nodes, err := s.countNodes(ctx)
+	if err != nil || nodes <= m.kinds[1].few {
 		return
 	}
 	began := time.Now()
-	b, err := s.Store.ReadCheckpoint(ctx, maxCheckpoint)
+	b, err := s.Store.ReadCheckpoint(ctx, int64(min(maxCheckpoint, nodes*maxPerNode)))
 	switch {
 	case err != nil:
 		s.Tell("a checkpoint of the cluster cannot be read, so it is listed", "error", err.Error())
@@ -160,16 +161,16 @@ func (s *Checkpoints) restoreClaims(c *checkpoint, version string) {
 	m.seen.keepClaims(version, map[string]storedStatus{})
 }
 
-// hasManyNodes reports whether the cluster has more nodes than are listed to prove something. It reads one.
-func (s *Checkpoints) hasManyNodes(ctx context.Context) (bool, error) {
+// countNodes is how many nodes the cluster has, about. It reads one.
+func (s *Checkpoints) countNodes(ctx context.Context) (int, error) {
 	into, m := &corev1.NodeList{}, s.cache
 	err := m.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
 		return m.core.Get().AbsPath(nodePath().pathTo("", "", "")...).Param("limit", "1")
 	}, into)
 	if err != nil || into.RemainingItemCount == nil {
-		return false, err
+		return 0, err
 	}
-	return int(*into.RemainingItemCount)+len(into.Items) > m.kinds[1].few, nil
+	return int(*into.RemainingItemCount) + len(into.Items), nil
 }
 
 // Write stores what is known for processes that start, between two invocations: if it is much, something was

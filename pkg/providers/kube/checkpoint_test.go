@@ -31,8 +31,11 @@ type checkpointFile struct {
 	told  []string
 }
 
-func (f *checkpointFile) ReadCheckpoint(context.Context, int64) ([]byte, error) {
+func (f *checkpointFile) ReadCheckpoint(_ context.Context, most int64) ([]byte, error) {
 	f.reads++
+	if int64(len(f.shown)) > most {
+		return nil, fmt.Errorf("at most %d bytes are read", most)
+	}
 	if f.shown == nil && len(f.all) > 0 {
 		return f.all[len(f.all)-1], f.err
 	}
@@ -153,7 +156,10 @@ func TestAColdStart(t *testing.T) {
 			c := &checkpoint{written: time.Now().Add(time.Hour), versions: [kindCount]uint64{101, 101, 101}}
 			f.shown = c.encode("one")
 		}, "pods nodes nodeclaims", "-1h"},
-		"with a huge one": {func(_ *history, f *checkpointFile) { f.shown = make([]byte, maxCheckpoint+1) }, "pods nodes nodeclaims", "MiB"},
+		"with a huge one": {func(_ *history, f *checkpointFile) { f.shown = make([]byte, maxCheckpoint+1) }, "pods nodes nodeclaims", "bytes are read"},
+		"with more than five nodes take": {func(_ *history, f *checkpointFile) {
+			f.shown = make([]byte, 5*16<<10+1)
+		}, "pods nodes nodeclaims", "at most 81920 bytes are read"},
 		"in a small cluster": {func(h *history, f *checkpointFile) {
 			for i := range 3 {
 				h.api.remove("nodes", fmt.Sprint("n", i))

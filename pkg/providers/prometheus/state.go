@@ -7,19 +7,22 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"net/http"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 
+	"joiner.sh/pkg/model/unpack"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
 const (
-	stateKey  = "metrics.json.gz"
-	mostState = 64 << 20 // bytes unpacked
+	stateKey = "metrics.json.gz"
+	// what is read: 10,000 open series and 20,000 totals with their labels are a third of it
+	mostBytes   = 32 << 20
+	mostObjects = 500_000
+	mostValues  = 2_000_000
 )
 
 // Objects is what of S3 is used; an *s3.Client does. All calls may be repeated.
@@ -56,7 +59,8 @@ func (o *StateStore[S]) ReadState(ctx context.Context) (st S, same bool, err err
 	}
 	defer out.Body.Close()
 	o.etag = aws.ToString(out.ETag)
-	if st, err = unpackState[S](out.Body); err != nil {
+	most := unpack.Bounds{Bytes: mostBytes, Objects: mostObjects, Values: mostValues}
+	if err := unpack.JSON(out.Body, most, &st); err != nil {
 		return *new(S), false, nil //nolint:nilerr // whoever broke it must not stop us
 	}
 	return st, false, nil
@@ -77,12 +81,4 @@ func (o *StateStore[S]) WriteState(ctx context.Context, st S) error {
 	}
 	o.etag = aws.ToString(out.ETag)
 	return nil
-}
-
-func unpackState[S any](r io.Reader) (st S, err error) {
-	z, err := gzip.NewReader(r)
-	if err != nil {
-		return st, err
-	}
-	return st, json.NewDecoder(io.LimitReader(z, mostState)).Decode(&st)
 }

@@ -2,11 +2,13 @@ package prometheus_test
 
 import (
 	"bytes"
+	"compress/gzip"
 	"context"
 	"fmt"
 	"io"
 	"math"
 	"net/http"
+	"strings"
 	"testing"
 
 	awshttp "github.com/aws/aws-sdk-go-v2/aws/transport/http"
@@ -109,5 +111,19 @@ func TestAStateThatNobodyMayRead(t *testing.T) {
 		if st, _, err := s.ReadState(t.Context()); err != nil || st["n"] != 1 {
 			t.Errorf("%s: written and read again: %v, error %v", code, st, err)
 		}
+	}
+}
+
+// A few kilobytes that unpack to millions of values count as nothing stored, and no value is made of them.
+func TestAStateOfEmptyObjects(t *testing.T) {
+	b := &bucket{version: 1}
+	var packed bytes.Buffer
+	z := gzip.NewWriter(&packed)
+	_, _ = z.Write([]byte("[" + strings.Repeat("{},", 1_000_000) + "{}]"))
+	_ = z.Close()
+	b.body = packed.Bytes()
+	s := &prometheus.StateStore[[]struct{ Text [100]string }]{S3: b, Bucket: "b"}
+	if st, same, err := s.ReadState(t.Context()); len(st) > 0 || same || err != nil {
+		t.Errorf("%d values are read, %t, %v", len(st), same, err)
 	}
 }
