@@ -3,17 +3,20 @@ package cli
 import (
 	"slices"
 
+	resourcev1 "k8s.io/api/resource/v1"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/workload"
 )
 
-// fillDevices adds the devices that pods claim by the ResourceClaimTemplates of files to what they need. DeviceClasses
-// that the files do not have are there as the charts of known drivers install them.
-func fillDevices(s *cluster.Snapshot, v workload.Storage) {
-	var classes []translate.DeviceClass
-	for i := range v.DeviceClasses {
-		classes = append(classes, translate.NewDeviceClass(&v.DeviceClasses[i]))
+// fillDevices adds the devices that pods claim by what files say to what they need, and those of ResourceSlices to their
+// nodes. DeviceClasses that the files do not have are there as the charts of known drivers install them. Claims of
+// a cluster whose nodes the files do not have are planned as if nobody had their devices.
+func fillDevices(s *cluster.Snapshot, d workload.Devices) {
+	var classes, serving []translate.DeviceClass
+	for i := range d.Classes {
+		classes = append(classes, translate.NewDeviceClass(&d.Classes[i]))
 	}
 	for _, usual := range translate.UsualDeviceClasses() {
 		if !slices.ContainsFunc(classes, func(c translate.DeviceClass) bool { return c.Name == usual.Name }) {
@@ -22,12 +25,15 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 	}
 	translate.GroupClasses(classes)
 	named := translate.NewClaimedDevices()
-	for i := range v.DeviceClaims {
-		named.AddClaim(&v.DeviceClaims[i])
+	for _, c := range d.Claims {
+		if len(s.Nodes) == 0 {
+			c.Status = resourcev1.ResourceClaimStatus{}
+		}
+		named.AddClaim(&c)
 	}
 	claims := translate.NewDeviceClaims(classes, named)
-	for i := range v.DeviceTemplates {
-		claims.AddTemplate(&v.DeviceTemplates[i])
+	for i := range d.Templates {
+		claims.AddTemplate(&d.Templates[i])
 	}
 	var asking []*cluster.Pod
 	for i := range s.Pods {
@@ -42,8 +48,24 @@ func fillDevices(s *cluster.Snapshot, v workload.Storage) {
 	translate.SettleClaims(s.Pods, classes)
 	for _, name := range translate.UnmetResources(*s) {
 		for _, c := range translate.ServingClasses(classes, name) {
-			s.Devices.Classes = append(s.Devices.Classes, c.DeviceClass)
+			serving, s.Devices.Classes = append(serving, c), append(s.Devices.Classes, c.DeviceClass)
 		}
 	}
-	s.Devices.Known = len(s.Devices.Classes) > 0
+	s.Devices.Known = len(serving) > 0
+	counts := translate.CountDevices(publishedDevices(d, serving), named.Taken, classes)
+	counts.AddTo(s, serving)
+}
+
+// publishedDevices are the slices of the files, as their rules about tainted devices leave them.
+func publishedDevices(d workload.Devices, serving []translate.DeviceClass) (out []translate.DeviceSlice) {
+	var rules []translate.DeviceTaintRule
+	for i := range d.TaintRules {
+		if rule, ok := translate.NewDeviceTaintRule(&d.TaintRules[i]); ok {
+			rules = append(rules, rule)
+		}
+	}
+	for i := range d.Slices {
+		out = append(out, translate.NewDeviceSlice(&d.Slices[i], serving, rules))
+	}
+	return out
 }

@@ -62,9 +62,7 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 	if err := addNodes(&s, f); err != nil {
 		return s, err
 	}
-	if f.Storage != nil {
-		fillDevices(&s, *f.Storage)
-	}
+	fillDevices(&s, f.Devices)
 	s.Namespaces = workloadNamespaces(f.Namespaces, slices.Concat(s.Pods, s.Daemons))
 	slices.SortFunc(s.Pods, byKey)
 	slices.SortFunc(s.Pools, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })

@@ -121,10 +121,7 @@ func (c *manifestCollector) addRollout(d manifest.Document) error {
 
 // addRule takes an object that changes pods: their number, where their volumes can be, or what admission makes of them.
 func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error) {
-	group, version, _ := strings.Cut(d.APIVersion, "/")
-	if group == "resource.k8s.io" && version == "v1beta1" {
-		d.Body = withExactly(d.Body)
-	}
+	group, _, _ := strings.Cut(d.APIVersion, "/")
 	switch group + " " + d.Kind {
 	case "scheduling.k8s.io PriorityClass":
 		_, err = addNamed(c, d, &c.rules.PriorityClasses)
@@ -140,49 +137,10 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 		_, err = addNamed(c, d, &c.Storage.Volumes)
 	case "storage.k8s.io StorageClass":
 		_, err = addNamed(c, d, &c.Storage.Classes)
-	case "resource.k8s.io DeviceClass":
-		_, err = addNamed(c, d, &c.Storage.DeviceClasses)
-	case "resource.k8s.io ResourceClaimTemplate":
-		err = addNamespaced(c, d, &c.Storage.DeviceTemplates)
-	case "resource.k8s.io ResourceClaim":
-		err = addNamespaced(c, d, &c.Storage.DeviceClaims)
 	default:
-		return false, nil
+		return c.addDevices(d)
 	}
 	return true, err
-}
-
-// withExactly is a claim of resource.k8s.io/v1beta1, or a template of one, as v1 has it: what a request asks for
-// exactly stands in a field of that name.
-func withExactly(body []byte) []byte {
-	var tree any
-	if json.Unmarshal(body, &tree) != nil {
-		return body // reading it says what is wrong
-	}
-	at := func(in any, field string) any {
-		object, _ := in.(map[string]any)
-		return object[field]
-	}
-	spec := at(tree, "spec")
-	if inner := at(spec, "spec"); inner != nil {
-		spec = inner
-	}
-	requests, _ := at(at(spec, "devices"), "requests").([]any)
-	for _, r := range requests {
-		request, is := r.(map[string]any)
-		if !is || request["deviceClassName"] == nil {
-			continue
-		}
-		exactly := maps.Clone(request)
-		delete(exactly, "name")
-		maps.DeleteFunc(request, func(field string, _ any) bool { return field != "name" })
-		request["exactly"] = exactly
-	}
-	out, err := json.Marshal(tree)
-	if err != nil {
-		return body
-	}
-	return out
 }
 
 // addNamed reads an object into the list, and returns where it stands there.
@@ -237,9 +195,17 @@ func (c *manifestCollector) applyLeast() {
 	}
 }
 
+// firstNames are some of the names, and whether there are more.
+func firstNames(names []string) string {
+	const mostNamed = 5
+	if len(names) > mostNamed {
+		return strings.Join(names[:mostNamed], ", ") + " and so on"
+	}
+	return strings.Join(names, ", ")
+}
+
 // noteUnknownVolumes names claims whose volume exists and is not among the objects: it may be in one zone alone.
 func (c *manifestCollector) noteUnknownVolumes() {
-	const mostNamed = 5
 	given := map[string]bool{"": true}
 	for _, v := range c.Storage.Volumes {
 		given[v.Name] = true
@@ -251,11 +217,7 @@ func (c *manifestCollector) noteUnknownVolumes() {
 		}
 	}
 	if n := len(names); n > 0 {
-		some := strings.Join(names[:min(n, mostNamed)], ", ")
-		if n > mostNamed {
-			some += " and so on"
-		}
-		c.notes = append(c.notes, fmt.Sprintf("%d PersistentVolumeClaims (%s) have volumes that are not among the files, and may be in one zone; their pods are planned for every zone that the class allows: give the output of kubectl get pv -o yaml, too", n, some))
+		c.notes = append(c.notes, fmt.Sprintf("%d PersistentVolumeClaims (%s) have volumes that are not among the files, and may be in one zone; their pods are planned for every zone that the class allows: give the output of kubectl get pv -o yaml, too", n, firstNames(names)))
 	}
 }
 

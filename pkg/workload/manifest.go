@@ -9,7 +9,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	resourcev1 "k8s.io/api/resource/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -29,22 +28,21 @@ type Manifests struct {
 	// whose labels count for namespace selectors; those that are only named have no label but their name
 	Namespaces []corev1.Namespace
 	Classes    []awsv1.EC2NodeClass // only of files that hold plain manifests; elsewhere every class is a plain one
+	Devices    Devices
 	// why the API server would refuse NodePools and EC2NodeClasses, by kind and name such as "NodePool general"
 	Refused map[string]string
 }
 
-// Storage is what manifests say about volumes, and about devices that pods claim.
+// Storage is what manifests say about volumes.
 type Storage struct {
-	Claims          []corev1.PersistentVolumeClaim // with their namespace
-	Volumes         []corev1.PersistentVolume
-	Classes         []storagev1.StorageClass
-	DeviceClasses   []resourcev1.DeviceClass
-	DeviceTemplates []resourcev1.ResourceClaimTemplate // with their namespace
-	DeviceClaims    []resourcev1.ResourceClaim         // with their namespace
+	Claims  []corev1.PersistentVolumeClaim // with their namespace
+	Volumes []corev1.PersistentVolume
+	Classes []storagev1.StorageClass
 }
 
-// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name, and
-// Namespaces, in every form that manifest.ParseManifests knows. An error names line, object and field.
+// ParseManifests reads a stream of NodePools, NodeOverlays, CapacityBuffers, the PodTemplates that these name,
+// Namespaces, and what addDevices takes, in every form that manifest.ParseManifests knows. An error names line, object
+// and field.
 func ParseManifests(data []byte) (Manifests, error) { return parseManifests("", data) }
 
 func parseManifests(file string, data []byte) (Manifests, error) {
@@ -53,11 +51,18 @@ func parseManifests(file string, data []byte) (Manifests, error) {
 		return Manifests{}, err
 	}
 	r := manifestReader{seen: map[string]bool{}}
+	var c manifestCollector
 	for _, d := range docs {
+		if known, err := c.addDevices(d); err != nil {
+			return Manifests{}, err
+		} else if known {
+			continue
+		}
 		if err := r.readObject(d.APIVersion, d.Kind, d.Body); err != nil {
 			return Manifests{}, d.Errorf("", "%s", strings.TrimPrefix(err.Error(), d.Object()+": "))
 		}
 	}
+	r.Devices = c.Devices
 	return r.Manifests, nil
 }
 
@@ -79,7 +84,7 @@ func (r *manifestReader) readObject(apiVersion, kind string, body []byte) error 
 	case "v1 Namespace":
 		return addObject(r, kind, &r.Namespaces, body, func(*corev1.Namespace) error { return nil })
 	}
-	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer, PodTemplate or Namespace; leave only those in the file",
+	return fmt.Errorf("apiVersion, kind: %q, %q is no NodePool of %s/v1, no NodeOverlay, CapacityBuffer, PodTemplate or Namespace, and nothing of devices; leave only those in the file",
 		apiVersion, kind, api.Group)
 }
 

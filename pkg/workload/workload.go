@@ -96,6 +96,9 @@ func LoadWorkload(open Opener, path, pools string) (File, error) {
 	if err := f.checkPools(); err != nil {
 		return File{}, fmt.Errorf("%s: %w", path, err)
 	}
+	if err := f.checkSlices(); err != nil {
+		return File{}, fmt.Errorf("%s: %w", pools, err)
+	}
 	return f, nil
 }
 

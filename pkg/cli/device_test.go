@@ -1,0 +1,117 @@
+package cli
+
+import (
+	"encoding/json"
+	"fmt"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+
+	"joiner.sh/pkg/workload"
+)
+
+// deviceSlice publishes two GPUs of node n1.
+const deviceSlice = `---
+apiVersion: resource.k8s.io/v1
+kind: ResourceSlice
+metadata: {name: n1-gpus}
+spec: {driver: gpu.nvidia.com, nodeName: n1, pool: {name: n1, generation: 1, resourceSliceCount: 1},
+  devices: [{name: gpu-0, attributes: {type: {string: gpu}}}, {name: gpu-1, attributes: {type: {string: gpu}}}]}
+`
+
+// placesOf plans files, of which the first is the workload or the manifests, and says where each pod is: the node or the
+// type of a new one, or why it has none.
+func placesOf(t *testing.T, wantCode int, files ...string) (places []string, progress string) {
+	t.Helper()
+	dir := t.TempDir()
+	for i, text := range files {
+		if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".yaml")), []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	code, out, progress := run("plan", "-o", "json", "-f", filepath.Join(dir, "0.yaml"))
+	var p workload.Placement
+	if code != wantCode {
+		t.Fatalf("exit %d, want %d: %s%s", code, wantCode, out, progress)
+	}
+	if code == 2 {
+		return nil, progress
+	}
+	if err := json.Unmarshal([]byte(out), &p); err != nil {
+		t.Fatal(err)
+	}
+	for _, n := range p.OnExisting {
+		for name := range n.Pods {
+			places = append(places, name+" on "+n.Node)
+		}
+	}
+	for _, c := range p.NodeClaims {
+		var names []string
+		for name := range c.Pods {
+			names = append(names, name)
+		}
+		slices.Sort(names)
+		places = append(places, strings.Join(names, ",")+" on a new node")
+	}
+	for _, u := range p.Unplaced {
+		places = append(places, fmt.Sprint(u.Group, ": ", u.Reasons))
+	}
+	slices.Sort(places)
+	return places, progress
+}
+
+// Nodes of a workload file have the devices that ResourceSlices beside it publish, but for those that a DeviceTaintRule
+// taints.
+func TestPlanWithResourceSlices(t *testing.T) {
+	const file = `{schema: 1, name: w, nodePools: 1.yaml, nodes: [{name: n1, nodePool: general, instanceType: g5.12xlarge, zone: us-west-2a, capacityType: on-demand}],
+  groups: [{name: a, count: 1, pod: {spec: {resourceClaims: [{name: g, resourceClaimTemplateName: two}], containers: [{name: a, image: a, resources: {requests: {cpu: 1}, claims: [{name: g}]}}]}}}]}`
+	const template = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaimTemplate\nmetadata: {name: two}\n" +
+		"spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}}}\n"
+	const rule = "---\napiVersion: resource.k8s.io/v1beta2\nkind: DeviceTaintRule\nmetadata: {name: ill}\n" +
+		"spec: {deviceSelector: {driver: gpu.nvidia.com, pool: n1, device: gpu-1}, taint: {key: ill, effect: NoSchedule}}\n"
+	old := strings.NewReplacer("resource.k8s.io/v1\nkind: ResourceSlice", "resource.k8s.io/v1beta1\nkind: ResourceSlice", "attributes: {type: {string: gpu}}", "basic: {attributes: {type: {string: gpu}}}")
+	for name, c := range map[string]struct{ devices, want string }{
+		"both are free":  {deviceSlice, "[a on n1]"},
+		"of v1beta1":     {old.Replace(deviceSlice), "[a on n1]"},
+		"nobody says so": {"", "[a on a new node]"},
+		"one is tainted": {deviceSlice + rule, "[a on a new node]"},
+		"half a pool":    {strings.Replace(deviceSlice, "resourceSliceCount: 1", "resourceSliceCount: 2", 1), "[a on a new node]"},
+	} {
+		if got, progress := placesOf(t, 0, file, plainPool+template+c.devices); fmt.Sprint(got) != c.want {
+			t.Errorf("%s: %v, want %s\n%s", name, got, c.want, progress)
+		}
+	}
+	for was, is := range map[[2]string]string{
+		{"nodeName: n1", "nodeName: n2"}:         "1.yaml: ResourceSlice n1-gpus: spec.nodeName: the workload has no node n2;",
+		{"nodeName: n1, ", ""}:                   "ResourceSlice n1-gpus: spec: it has 0 of nodeName, nodeSelector, allNodes and perDeviceNodeSelection;",
+		{"driver: gpu.nvidia.com, ", ""}:         "ResourceSlice n1-gpus: spec.driver: it is missing;",
+		{"pool: {name: n1, ", "pool: {"}:         "ResourceSlice n1-gpus: spec.pool.name: it is missing;",
+		{"gpu-1", "gpu-0"}:                       `ResourceSlice n1-gpus: spec.devices[1].name: it is "gpu-0";`,
+		{", resourceSliceCount: 1}", "}"}:        "ResourceSlice n1-gpus: spec.pool.resourceSliceCount: it is 0;",
+		{"resourceSliceCount: 1", "resourceSliceCount: x"}: "resourceSliceCount",
+	} {
+		if _, progress := placesOf(t, 2, file, plainPool+template+strings.Replace(deviceSlice, was[0], was[1], 1)); !strings.Contains(progress, is) ||
+			!strings.Contains(progress, "1.yaml") {
+			t.Errorf("%v: want %s\n%s", was, is, progress)
+		}
+	}
+}
+
+// Slices among manifests are read, with what is wrong with them, and it is told that a plan of manifests has no nodes.
+// Nor has it the nodes where claims have their devices.
+func TestSlicesAmongManifests(t *testing.T) {
+	const pod = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {resourceClaims: [{name: g, resourceClaimName: c}], containers: [{name: a, image: a, resources: {requests: {cpu: 1}, claims: [{name: g}]}}]}\n"
+	const claim = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}}\n" +
+		"status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: n1, device: gpu-0}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}\n"
+	got, progress := placesOf(t, 0, plainPool+pod+claim+deviceSlice)
+	if fmt.Sprint(got) != "[default/a on a new node]" || strings.Contains(progress, "not read: ") ||
+		!strings.Contains(progress, "1 ResourceSlices (n1-gpus): a plan of manifests begins without nodes, so nobody gets their devices; a workload file has nodes") {
+		t.Errorf("%v\n%s", got, progress)
+	}
+	if _, progress := placesOf(t, 3, plainPool+pod+claim+strings.Replace(deviceSlice, "driver: gpu.nvidia.com, ", "", 1)); !strings.Contains(progress, "0.yaml:") ||
+		!strings.Contains(progress, "ResourceSlice n1-gpus: spec.driver: it is missing;") {
+		t.Error(progress)
+	}
+}

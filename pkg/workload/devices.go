@@ -1,0 +1,144 @@
+package workload
+
+import (
+	"encoding/json"
+	"fmt"
+	"maps"
+	"strings"
+
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
+
+	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/workload/manifest"
+)
+
+// Devices is what manifests say about devices that pods claim.
+type Devices struct {
+	Classes    []resourcev1.DeviceClass
+	Templates  []resourcev1.ResourceClaimTemplate // with their namespace
+	Claims     []resourcev1.ResourceClaim         // with their namespace
+	Slices     []resourcev1.ResourceSlice
+	TaintRules []resourcev1beta2.DeviceTaintRule
+}
+
+// addDevices takes an object about devices that pods claim.
+func (c *manifestCollector) addDevices(d manifest.Document) (known bool, err error) {
+	group, version, _ := strings.Cut(d.APIVersion, "/")
+	if group != "resource.k8s.io" {
+		return false, nil
+	}
+	if version == "v1beta1" {
+		d.Body = asV1(d.Body)
+	}
+	switch d.Kind {
+	case "DeviceClass":
+		_, err = addNamed(c, d, &c.Devices.Classes)
+	case "ResourceClaimTemplate":
+		err = addNamespaced(c, d, &c.Devices.Templates)
+	case "ResourceClaim":
+		err = addNamespaced(c, d, &c.Devices.Claims)
+	case "ResourceSlice":
+		var s *resourcev1.ResourceSlice
+		if s, err = addNamed(c, d, &c.Devices.Slices); err == nil {
+			err = checkSlice(d, s.Spec)
+		}
+	case "DeviceTaintRule":
+		_, err = addNamed(c, d, &c.Devices.TaintRules)
+	default:
+		return false, nil
+	}
+	return true, err
+}
+
+// checkSlice is what the API server says of a ResourceSlice of which no device could be counted.
+func checkSlice(d manifest.Document, s resourcev1.ResourceSliceSpec) error {
+	places, seen := 0, map[string]bool{}
+	for _, is := range []bool{s.NodeName != nil && *s.NodeName != "", s.NodeSelector != nil,
+		s.AllNodes != nil && *s.AllNodes, s.PerDeviceNodeSelection != nil && *s.PerDeviceNodeSelection} {
+		if is {
+			places++
+		}
+	}
+	switch {
+	case s.Driver == "":
+		return d.Errorf("spec.driver", "it is missing; it says whose devices these are")
+	case s.Pool.Name == "":
+		return d.Errorf("spec.pool.name", "it is missing; for devices of a node it is the node's name")
+	case s.Pool.ResourceSliceCount < 1:
+		return d.Errorf("spec.pool.resourceSliceCount", "it is %d; it says how many slices the pool has, this one included",
+			s.Pool.ResourceSliceCount)
+	case places != 1:
+		return d.Errorf("spec", "it has %d of nodeName, nodeSelector, allNodes and perDeviceNodeSelection; one says where the devices are",
+			places)
+	}
+	for i, device := range s.Devices {
+		if device.Name == "" || seen[device.Name] {
+			return d.Errorf(fmt.Sprintf("spec.devices[%d].name", i), "it is %q; each device has a name of its own", device.Name)
+		}
+		seen[device.Name] = true
+	}
+	return nil
+}
+
+// checkSlices wants every node that a slice belongs to.
+func (f *File) checkSlices() error {
+	names := lists.Set(f.Nodes, func(n Node) string { return n.Name })
+	for i := range f.Devices.Slices {
+		if s := &f.Devices.Slices[i]; s.Spec.NodeName != nil && !names[*s.Spec.NodeName] {
+			return fmt.Errorf("ResourceSlice %s: spec.nodeName: the workload has no node %s; give it one, or leave the slice out",
+				s.Name, *s.Spec.NodeName)
+		}
+	}
+	return nil
+}
+
+// noteSlices says that what a node publishes helps nobody where no node is.
+func (c *manifestCollector) noteSlices() {
+	if n := len(c.Devices.Slices); n > 0 {
+		c.notes = append(c.notes, fmt.Sprintf("%d ResourceSlices (%s): a plan of manifests begins without nodes, so nobody gets their devices; "+
+			"a workload file has nodes", n, firstNames(lists.Of(c.Devices.Slices,
+			func(s resourcev1.ResourceSlice) string { return s.Name }))))
+	}
+}
+
+// asV1 is an object of resource.k8s.io/v1beta1 as v1 has it: what a request of a claim or of a template asks for
+// exactly stands in a field of that name, and what a device of a slice is in none.
+func asV1(body []byte) []byte {
+	var tree any
+	if json.Unmarshal(body, &tree) != nil {
+		return body // reading it says what is wrong
+	}
+	at := func(in any, field string) any {
+		object, _ := in.(map[string]any)
+		return object[field]
+	}
+	spec := at(tree, "spec")
+	if inner := at(spec, "spec"); inner != nil {
+		spec = inner
+	}
+	requests, _ := at(at(spec, "devices"), "requests").([]any)
+	for _, r := range requests {
+		request, is := r.(map[string]any)
+		if !is || request["deviceClassName"] == nil {
+			continue
+		}
+		exactly := maps.Clone(request)
+		delete(exactly, "name")
+		maps.DeleteFunc(request, func(field string, _ any) bool { return field != "name" })
+		request["exactly"] = exactly
+	}
+	devices, _ := at(spec, "devices").([]any)
+	for _, d := range devices {
+		if basic, is := at(d, "basic").(map[string]any); is {
+			device, _ := d.(map[string]any)
+			delete(device, "basic")
+			maps.Copy(device, basic)
+		}
+	}
+	out, err := json.Marshal(tree)
+	if err != nil {
+		return body
+	}
+	return out
+}
