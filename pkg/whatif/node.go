@@ -383,9 +383,6 @@ func (l *ledger) together(all []guard, i int) Protection {
 		}
 	}
 	nodes, usd := saves(others)
-	p := Protection{Guard: all[i].name, Nodes: nodes, DailyUSD: 24 * usd}
-	for _, g := range others {
-		p.Together = append(p.Together, g.name)
-	}
-	return p
+	return Protection{Guard: all[i].name, Nodes: nodes, DailyUSD: 24 * usd,
+		Together: lists.Of(others, func(g guard) string { return g.name })}
 }

@@ -136,9 +136,7 @@ func (q *question) search(all []family) (a Answer) {
 		}
 		left = failed
 	}
-	for _, f := range left {
-		a.Tried = append(a.Tried, f.widest())
-	}
+	a.Tried = lists.Of(left, family.widest)
 	if q.short = false; len(a.Changes) == 0 {
 		a.Changes = q.pairs(all)
 	}
@@ -241,6 +239,11 @@ func (q *question) pairs(all []family) (out []Change) {
 			c, ok := q.smallest(some[p[0]], some[p[1]].widest())
 			if ok {
 				c, ok = q.smallest(some[p[1]], c.Edits[1])
+			}
+			for i := 0; ok && q.sure != nil && i < len(c.Edits); i++ { // a quick question may miss what one does alone
+				if half, alone := q.askAbout(*q.sure, c.Edits[i:i+1]); alone {
+					return []Change{{Edits: c.Edits[i : i+1], Outcome: half}}
+				}
 			}
 			if ok && !slices.ContainsFunc(out, func(x Change) bool { return x.String() == c.String() }) {
 				out = append(out, c)
