@@ -158,8 +158,8 @@ func TestAColdStart(t *testing.T) {
 		}, "pods nodes nodeclaims", "-1h"},
 		"with a huge one": {func(_ *history, f *checkpointFile) { f.shown = make([]byte, maxCheckpoint+1) }, "pods nodes nodeclaims", "bytes are read"},
 		"with more than five nodes take": {func(_ *history, f *checkpointFile) {
-			f.shown = make([]byte, 5*16<<10+1)
-		}, "pods nodes nodeclaims", "at most 81920 bytes are read"},
+			f.shown = make([]byte, 5*24<<10+1)
+		}, "pods nodes nodeclaims", "at most 122880 bytes are read"},
 		"in a small cluster": {func(h *history, f *checkpointFile) {
 			for i := range 3 {
 				h.api.remove("nodes", fmt.Sprint("n", i))
