@@ -1,10 +1,13 @@
 package notices_test
 
 import (
+	"bytes"
 	"context"
 	"errors"
 	"fmt"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 	"testing/synctest"
@@ -177,4 +180,24 @@ func TestWakeUpsAreShared(t *testing.T) {
 			t.Errorf("%d wake-ups, want one a second", n)
 		}
 	})
+}
+
+// An event that names more instances than any of AWS is handled for the first of them, in a few lines of log.
+func TestAnEventOfTooManyInstances(t *testing.T) {
+	var named []string
+	for n := range 40_000 {
+		named = append(named, fmt.Sprintf(`{"entityValue":"i-0f%015x","status":"PENDING"}`, n))
+	}
+	event := fmt.Appendf(nil, `{"id":"1","detail-type":"AWS Health Event","source":"aws.health","time":"2026-01-01T12:00:00Z","detail":{"service":"EC2",`+
+		`"eventTypeCategory":"scheduledChange","statusCode":"upcoming","startTime":"Thu, 1 Jan 2026 12:10:00 GMT","affectedEntities":[%s]}}`, strings.Join(named, ","))
+	f, log := controllertest.RunningPods(t), bytes.Buffer{}
+	p := f.World.Ports(fake.Fault{})
+	i := f.Interruption(p)
+	i.Foreign, i.Log = &notices.ForeignInstances{}, slog.New(slog.NewTextHandler(&log, nil))
+	if err := i.Handle(t.Context(), events.KindScheduledChange, event); err != nil || len(p.Calls()) != 1 {
+		t.Errorf("error %v, asked %v; want one question", err, p.Calls())
+	}
+	if lines := strings.Count(log.String(), "\n"); lines != 2 || !strings.Contains(log.String(), "named=40000 handled=5000") || !strings.Contains(log.String(), "not ours\" count=5000") {
+		t.Errorf("%d lines of log: %.300s", lines, log.String())
+	}
 }

@@ -19,6 +19,8 @@ import (
 
 const (
 	parallelNotices = 8
+	mostInstances   = 5000 // of an event: EventBridge's 256 KB hold some 4,000
+	mostToldAlone   = 100  // of an event's instances that are not ours
 	// against others who change the same claim, and as many until a launch is written down
 	noticeTries  = 4
 	launchWrites = 2 * time.Second // a launch that is under way is written down within that, as a rule
@@ -59,6 +61,11 @@ func (i *Controller) Handle(ctx context.Context, kind events.Kind, event []byte)
 		i.Log.Info("dropped event", "kind", string(kind), "why", why)
 		return nil
 	}
+	if n := len(notices); n > mostInstances {
+		i.Log.Error("left out instances of an event that names more than any of AWS", "kind", string(kind), "named", n,
+			"handled", mostInstances)
+		notices = notices[:mostInstances]
+	}
 	known := i.Foreign.withoutForeign(notices, i.Now())
 	if dropped := len(notices) - len(known); dropped > 0 {
 		i.Log.Info("dropped notices about instances that are not ours", "kind", string(kind), "count", dropped)
@@ -70,7 +77,7 @@ func (i *Controller) Handle(ctx context.Context, kind events.Kind, event []byte)
 // an urgent one whose instance may be one that is being launched; less urgent ones are left to the retries of the
 // invocation.
 func (i *Controller) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
-	return errors.Join(i.handleAll(ctx, notices, false)...)
+	return errors.Join(i.handleAll(ctx, notices, len(notices) > mostToldAlone)...)
 }
 
 // handleAll is HandleNotices with an error for each notice, nil for one that is done. Where they are many those about
