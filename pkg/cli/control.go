@@ -29,11 +29,12 @@ func (f controlFilter) Write(text []byte) (int, error) {
 
 // clean is the text with its controls spelt out.
 func (f controlFilter) clean(text string) string {
-	i := strings.IndexFunc(text, controls.Steers)
+	i := strings.IndexFunc(text, new(controls.Reader).Steers)
 	if i < 0 && utf8.ValidString(text) {
 		return text
 	}
 	var out strings.Builder
+	var read controls.Reader
 	for i := 0; i < len(text); {
 		if colour := ""; f.colours && text[i] == '\x1b' {
 			if colour = ownColour.FindString(text[i:]); colour != "" {
@@ -43,7 +44,7 @@ func (f controlFilter) clean(text string) string {
 			}
 		}
 		r, size := utf8.DecodeRuneInString(text[i:])
-		if i += size; controls.Steers(r) {
+		if i += size; read.Steers(r) {
 			out.WriteString(controls.Spell(r))
 			continue
 		}

@@ -3,6 +3,7 @@ package cli
 import (
 	"bytes"
 	"encoding/json"
+	"fmt"
 	"strings"
 	"testing"
 	"unicode"
@@ -10,6 +11,7 @@ import (
 	"github.com/jedib0t/go-pretty/v6/text"
 
 	"joiner.sh/pkg/model/controls"
+	"joiner.sh/pkg/workload"
 )
 
 func TestControlsAreSpeltOut(t *testing.T) {
@@ -21,6 +23,7 @@ func TestControlsAreSpeltOut(t *testing.T) {
 		"raw CSI":         {"a\x9b2J", "a\ufffd2J", "a\ufffd2J"},
 		"turned around":   {"a\u202eb\u2066c\u200fd", `a\u202eb\u2066c\u200fd`, `a\u202eb\u2066c\u200fd`},
 		"of no width":     {"a\u200bb\u2060\ufeff\u00ad\U000e0041\u3164c", `a\u200bb\u2060\ufeff\u00ad\udb40\udc41\u3164c`, `a\u200bb\u2060\ufeff\u00ad\udb40\udc41\u3164c`},
+		"many marks":      {"e\u0301\u0323 a" + strings.Repeat("\u0301", 6) + "b", "e\u0301\u0323 a\u0301\u0301\u0301\u0301\\u0301\\u0301b", "e\u0301\u0323 a\u0301\u0301\u0301\u0301\\u0301\\u0301b"},
 		"our colours":     {text.Colors{text.FgRed, text.Bold}.Sprint("x"), `\u001b[31;1mx\u001b[0m`, "\x1b[31;1mx\x1b[0m"},
 		"hidden":          {"\x1b[8mx\x1b[0;8m", `\u001b[8mx\u001b[0;8m`, `\u001b[8mx\u001b[0;8m`},
 	} {
@@ -88,4 +91,18 @@ func FuzzControls(f *testing.F) {
 			}
 		}
 	})
+}
+
+// A namespace whose names come first does not have all of what would help told of its own pods.
+func TestNamespacesTakeTurnsToBeHelped(t *testing.T) {
+	var groups strings.Builder
+	for i := range 7 {
+		namespace := map[bool]string{true: "zzz", false: "aaa"}[i == 6]
+		fmt.Fprintf(&groups, "- {name: %s-%d, count: 1, pod: {metadata: {namespace: %s}, spec: {%s, nodeSelector: {disk: fast-%d}}}}\n", namespace, i, namespace, small, i)
+	}
+	code, out, _ := run("plan", "-f", written(t, "name: turns\nnodePools: pools.yaml\ngroups:\n"+groups.String(), plainPool), "-o", "json")
+	var p workload.Placement
+	if err := json.Unmarshal([]byte(out), &p); code != 0 || err != nil || len(p.Unplaced) != 7 || len(p.Unplaced[6].WouldHelp) == 0 || len(p.Unplaced[0].WouldHelp) == 0 {
+		t.Errorf("%v, %d: %s", err, code, out)
+	}
 }

@@ -14,8 +14,10 @@ import (
 	"github.com/spf13/cobra"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/fairshare"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/instancetypes/builtin"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/whatif"
@@ -274,7 +276,8 @@ const (
 	mostWouldHelp   = 3
 )
 
-// addWhatIf adds what would give pods of the first groups a place. A change of a pod is one of its whole group.
+// addWhatIf adds what would give pods of the first groups a place, by turns of namespaces. A change of a pod is one of
+// its whole group.
 func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key string) string) {
 	sells := binpack.ResolveOfferings(s)
 	s.Pods = slices.Clone(s.Pods)
@@ -282,7 +285,8 @@ func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key strin
 		s.Pods[i].Controller = group(s.Pods[i].Key())
 	}
 	left := whatif.DefaultWork
-	for i := range all[:min(len(all), mostAskedGroups)] {
+	turns := fairshare.Turns(lists.Of(all, func(u workload.Unplaced) string { return namespaceOf(u.Pod) }))
+	for _, i := range turns[:min(len(all), mostAskedGroups)] {
 		u := &all[i]
 		if u.Pod == "" || left <= 0 {
 			continue
@@ -293,4 +297,10 @@ func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key strin
 			u.WouldHelp = append(u.WouldHelp, strings.ReplaceAll(c.String(), "Pod "+u.Pod, "the pods of "+u.Group))
 		}
 	}
+}
+
+// namespaceOf is that of a pod by its key.
+func namespaceOf(pod string) string {
+	namespace, _, _ := strings.Cut(pod, "/")
+	return namespace
 }

@@ -18,6 +18,8 @@ import (
 	"joiner.sh/pkg/cli/status"
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/fairshare"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/providers/store"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/whatif"
@@ -145,10 +147,10 @@ func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterL
 	return v, err
 }
 
-// addHelp adds to the outlook of the first pods that get no node what would help.
+// addHelp adds to the outlook of the first pods that get no node, by turns of namespaces, what would help.
 func addHelp(all []status.Pod, s cluster.Snapshot, sells binpack.Offerings) {
 	said := map[string]string{}
-	for i := range all {
+	for _, i := range fairshare.Turns(lists.Of(all, func(p status.Pod) string { return namespaceOf(p.Name) })) {
 		p := &all[i]
 		help, known := said[p.Outlook]
 		if !known && p.Lost && len(said) < mostAskedGroups {

@@ -19,6 +19,20 @@ func Steers(r rune) bool {
 		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2028' || r == '\u2029'
 }
 
+// mostMarks is how many marks one letter may carry: more are drawn over the lines above it, and no script needs as many.
+const mostMarks = 4
+
+// Reader is a text that is read from its beginning. The zero value is one.
+type Reader struct{ marks int }
+
+// Steers reports whether the next character steers, or is one mark too many on a letter.
+func (t *Reader) Steers(r rune) bool {
+	if t.marks++; !unicode.IsMark(r) {
+		t.marks = 0
+	}
+	return Steers(r) || t.marks > mostMarks
+}
+
 // Spell returns the character as it is spelt out: \u001b and the like, which JSON reads as the character.
 func Spell(r rune) string {
 	if high, low := utf16.EncodeRune(r); high != utf8.RuneError {
@@ -29,12 +43,13 @@ func Spell(r rune) string {
 
 // Escape returns the text with the characters spelt out that steer. What is no UTF-8 becomes the sign for it.
 func Escape(text string) string {
-	if strings.IndexFunc(text, Steers) < 0 && utf8.ValidString(text) {
+	if strings.IndexFunc(text, new(Reader).Steers) < 0 && utf8.ValidString(text) {
 		return text
 	}
 	var out strings.Builder
+	var read Reader
 	for _, r := range text {
-		if Steers(r) {
+		if read.Steers(r) {
 			out.WriteString(Spell(r))
 		} else {
 			out.WriteRune(r)

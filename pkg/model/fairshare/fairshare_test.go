@@ -23,3 +23,9 @@ func TestMaxMin(t *testing.T) {
 		}
 	}
 }
+
+func TestTurns(t *testing.T) {
+	if got := fairshare.Turns([]string{"a", "a", "a", "b", "c", "b"}); !slices.Equal(got, []int{0, 3, 4, 1, 5, 2}) {
+		t.Error(got)
+	}
+}

@@ -35,3 +35,14 @@ func KeepFirst(total int64, things []Named) (keep []bool, by map[string]Kept) {
 	}
 	return keep, by
 }
+
+// Turns are the places of things by turns of their namespaces: the first of each, then the second of each.
+func Turns(namespaces []string) []int {
+	places, turn, had := make([]int, len(namespaces)), make([]int, len(namespaces)), map[string]int{}
+	for i, ns := range namespaces {
+		places[i], turn[i] = i, had[ns]
+		had[ns]++
+	}
+	slices.SortStableFunc(places, func(a, b int) int { return cmp.Compare(turn[a], turn[b]) })
+	return places
+}
