@@ -115,3 +115,12 @@ func TestSlicesAmongManifests(t *testing.T) {
 		t.Error(progress)
 	}
 }
+
+// Pods that share a ResourceClaim get one node, which has room for all of them and the devices once.
+func TestPlanOfASharedClaim(t *testing.T) {
+	const claim = "---\napiVersion: resource.k8s.io/v1\nkind: ResourceClaim\nmetadata: {name: c}\nspec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}]}}\n"
+	const pods = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s}\nspec: {replicas: %d, template: {spec: {resourceClaims: [{name: g, resourceClaimName: c}], containers: [{name: a, image: a, resources: {requests: {cpu: 3}, claims: [{name: g}]}}]}}}\n"
+	if got, progress := placesOf(t, 0, plainPool+claim+fmt.Sprintf(pods, "a", 1)+fmt.Sprintf(pods, "b", 2)); fmt.Sprint(got) != "[a,b on a new node]" {
+		t.Errorf("%v\n%s", got, progress)
+	}
+}

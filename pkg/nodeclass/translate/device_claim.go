@@ -195,11 +195,7 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 		}
 	}
 	for _, name := range claims {
-		ask, later := d.askOfNamed(p, name)
-		into := now
-		if later {
-			into = anew
-		}
+		ask, into := d.askOfNamed(p, name, now, anew)
 		if why := d.count(ask, into); why != "" {
 			problems = append(problems, fmt.Sprintf("ResourceClaim %s: %s", name, why))
 		}

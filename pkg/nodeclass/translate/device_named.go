@@ -2,7 +2,9 @@ package translate
 
 import (
 	"cmp"
-	"fmt"
+	"maps"
+	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
@@ -54,23 +56,42 @@ func claimPlace(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
 	return append(nodes, others...), err
 }
 
+// sharedClaim begins a label that no cluster has: of the pod that gets the devices of a ResourceClaim first.
+const sharedClaim = "resourceclaim.joiner.sh/"
+
 // NoteFirst says which of the pods gets the devices of a ResourceClaim that several name and nobody has: the oldest.
-// The others follow it to its node.
+// The others go where it goes.
 func (d DeviceClaims) NoteFirst(pods []*cluster.Pod) {
+	shared := map[string]bool{}
 	for _, p := range pods {
 		for _, name := range p.DeviceClaims {
 			key := p.Namespace + "/" + name
-			if have := d.first[key]; p.NodeName == "" && (have == nil ||
-				cmp.Or(p.Created.Compare(have.Created), cmp.Compare(p.Name, have.Name)) < 0) {
+			have := d.first[key]
+			if !p.Provisionable() {
+				continue
+			}
+			shared[key] = have != nil
+			if have == nil || cmp.Or(p.Created.Compare(have.Created), cmp.Compare(p.Name, have.Name)) < 0 {
 				d.first[key] = p
 			}
 		}
 	}
+	for key, p := range d.first {
+		if _, name, _ := strings.Cut(key, "/"); shared[key] {
+			p.Labels = maps.Clone(p.Labels)
+			if p.Labels == nil {
+				p.Labels = map[string]string{}
+			}
+			p.Labels[sharedClaim+name] = "first"
+		}
+	}
 }
 
-// askOfNamed is what the pod lacks of the devices of a ResourceClaim that it names; anew says that only another pod in
-// its stead does. A pod that waits for devices that are allocated may be where these are.
-func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string) (ask deviceAsk, anew bool) {
+// askOfNamed is what the pod lacks of the devices of a ResourceClaim that it names, and where that counts: now, anew if
+// only another pod in its stead lacks them, or nowhere. A pod that waits for devices that are allocated may be where
+// these are, and one that shares them with a pod that gets them first goes where that goes.
+func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string, now, anew map[string]int64) (ask deviceAsk,
+	into map[string]int64) {
 	key := p.Namespace + "/" + name
 	c, ok := d.claimed.named[key]
 	first := d.first[key]
@@ -79,12 +100,14 @@ func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string) (ask deviceAsk, an
 		ask.refused = "it does not exist"
 	case c.deleting:
 		ask.refused = "it is being deleted"
-	case !c.allocated && first != nil && first.Name != p.Name:
-		ask.refused = fmt.Sprintf("pod %s gets its devices first, and this one follows it to its node", first.Name)
+	case !c.allocated && p.NodeName == "" && first != nil && first.Name != p.Name:
+		near := cluster.Selector{Requirements: []requirements.Requirement{requirements.Any(sharedClaim + name)}}
+		p.Affinity = append(slices.Clip(p.Affinity), cluster.AffinityTerm{Key: corev1.LabelHostname, Selector: &near})
+		return c.ask, map[string]int64{}
 	case !c.allocated:
-		return c.ask, false
+		return c.ask, now
 	case p.NodeName != "" && c.onlyPod == p.UID:
-		return c.ask, true
+		return c.ask, anew
 	case p.NodeName != "":
 		ask.refused = "its devices are on this node, and not for this pod alone: it does not move"
 	case c.unread != "":
@@ -92,5 +115,5 @@ func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string) (ask deviceAsk, an
 	default:
 		p.VolumeZones = combineAlternatives(p.VolumeZones, c.places)
 	}
-	return ask, false
+	return ask, now
 }

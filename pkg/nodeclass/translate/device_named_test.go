@@ -27,7 +27,7 @@ func TestClaimsThatPodsName(t *testing.T) {
 		want  cluster.Pod
 	}{
 		"waits first":  {`{metadata: {name: c, namespace: default}, ` + spec + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free.With(two, 2)}},
-		"waits second": {`{metadata: {name: c, namespace: default}, ` + spec + `}`, cluster.Pod{Name: "z"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: pod other gets its devices first, and this one follows it to its node"}}},
+		"waits second": {`{metadata: {name: c, namespace: default}, ` + spec + `}`, cluster.Pod{Name: "z"}, cluster.Pod{Need: free, Affinity: []cluster.AffinityTerm{{Key: "kubernetes.io/hostname", Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Any("resourceclaim.joiner.sh/c")}}}}}},
 		"follows":      {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: other, uid: u-other}]` + on + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, VolumeZones: follows}},
 		"has it alone": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: a, uid: u-a}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"}, cluster.Pod{Need: free, NeedAnew: free.With(two, 2)}},
 		"shares it": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: a, uid: u-a}, {resource: pods, name: b, uid: u-b}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"},
@@ -47,10 +47,15 @@ func TestClaimsThatPodsName(t *testing.T) {
 		claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), named)
 		p, created := c.pod, time.Unix(1, 0)
 		p.Namespace, p.UID, p.Created, p.Need, p.DeviceClaims = "default", "u-"+p.Name, created, free, []string{"c"}
-		other := cluster.Pod{Namespace: "default", Name: "other", Created: created, DeviceClaims: []string{"c"}}
+		p.Unscheduled = p.NodeName == ""
+		other := cluster.Pod{Namespace: "default", Name: "other", Created: created, Unscheduled: true, DeviceClaims: []string{"c"}}
 		claims.NoteFirst([]*cluster.Pod{&other, &p})
 		claims.FillPod(&p)
 		c.want.Namespace, c.want.UID, c.want.Created, c.want.Name, c.want.NodeName = "default", p.UID, created, p.Name, p.NodeName
+		c.want.Unscheduled = p.Unscheduled
+		if p.Name == "a" && p.Unscheduled {
+			c.want.Labels = map[string]string{"resourceclaim.joiner.sh/c": "first"}
+		}
 		if d := cmp.Diff(c.want, p); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
 		}
