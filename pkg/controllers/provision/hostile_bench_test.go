@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/provisioning"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/testing/manypods"
@@ -85,6 +86,33 @@ func BenchmarkBurst(b *testing.B) {
 			s.Rules.PackingMilliseconds *= crowdedPart
 			whole = provisioning.Decide(s).Plan.TotalPrice()
 			b.ReportMetric(100*(part/whole-1), "%-dearer")
+		})
+	}
+}
+
+// BenchmarkHostileDaemonSets is how much longer a pass takes for 200 DaemonSets of one tenant, each as much work as one
+// of the kind may be, in seconds of a function of 512 MiB.
+func BenchmarkHostileDaemonSets(b *testing.B) {
+	alone := besideUsual(b)
+	processing := func(s cluster.Snapshot) time.Duration {
+		before := processorTime()
+		provisioning.Decide(s)
+		return processorTime() - before
+	}
+	processing(alone)
+	for _, kind := range manypods.HostileKinds() {
+		b.Run(kind, func(b *testing.B) {
+			s, more := besideUsual(b), time.Duration(0)
+			for _, d := range manypods.Hostile(kind, 200) {
+				d.Owner, d.Phase, d.Unscheduled = cluster.OwnerDaemonSet, "", false
+				d.Need.CPU, d.Need.Memory = 1, 1<<20
+				s.Daemons = append(s.Daemons, d)
+			}
+			s.Daemons = translate.BoundDaemons(s.Daemons)
+			for b.Loop() {
+				more += processing(s) - processing(alone)
+			}
+			b.ReportMetric(more.Seconds()/(512./1769)/float64(b.N), "s-of-512-MiB")
 		})
 	}
 }

@@ -7,13 +7,17 @@ import (
 )
 
 // Named is one of the things of a namespace.
-type Named struct{ Namespace, Name string }
+type Named struct {
+	Namespace, Name string
+	Weight          int64 // as how many it counts, 0 for one
+}
 
 // Kept is how many things a namespace has, and how many of them are kept.
 type Kept struct{ Of, Most int64 }
 
 // KeepFirst decides which of the things are kept where there may be so many in all: namespaces get the same, as far as
-// they need it, and within one the first by name are kept. The first result has the order of things.
+// they need it, and within one the first by name are kept, up to the first without room. The first result has the
+// order of things.
 func KeepFirst(total int64, things []Named) (keep []bool, by map[string]Kept) {
 	places := map[string][]int{}
 	for i, x := range things {
@@ -22,16 +26,23 @@ func KeepFirst(total int64, things []Named) (keep []bool, by map[string]Kept) {
 	namespaces := slices.Sorted(maps.Keys(places))
 	wants := make([]int64, len(namespaces))
 	for i, ns := range namespaces {
-		wants[i] = int64(len(places[ns]))
+		for _, j := range places[ns] {
+			wants[i] += max(1, things[j].Weight)
+		}
 	}
 	keep, by = make([]bool, len(things)), map[string]Kept{}
 	for i, most := range MaxMin(total, wants) {
 		list := places[namespaces[i]]
-		by[namespaces[i]] = Kept{wants[i], most}
 		slices.SortFunc(list, func(x, y int) int { return cmp.Compare(things[x].Name, things[y].Name) })
-		for _, j := range list[:most] {
+		kept := Kept{Of: int64(len(list))}
+		for _, j := range list {
+			if most -= max(1, things[j].Weight); most < 0 {
+				break
+			}
 			keep[j] = true
+			kept.Most++
 		}
+		by[namespaces[i]] = kept
 	}
 	return keep, by
 }

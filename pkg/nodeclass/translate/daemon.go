@@ -82,32 +82,44 @@ func (l *PodList) SampleDaemons(templates []DaemonTemplate) []cluster.Pod {
 			out = append(out, d.Pod)
 		}
 	}
-	boundDaemons(out)
-	return out
+	return BoundDaemons(out)
 }
 
 // mostDaemonSets bounds the DaemonSets that new nodes keep room for: each is tried on each offering of each pool.
-// Clusters with all kinds of agents and drivers have some 50.
-const mostDaemonSets = 200
+// Clusters with all kinds of agents and drivers have some 50. One counts once more for each countsOnceMore of its
+// requirements, resources and tens of tolerations: others wait 1.7 s for those of any kind, see
+// BenchmarkHostileDaemonSets.
+const (
+	mostDaemonSets = 200
+	countsOnceMore = 10
+)
 
-// boundDaemons makes those DaemonSets count for no node that are too many. Namespaces get the same, and within one the
-// first by name count.
-func boundDaemons(list []cluster.Pod) {
-	if len(list) <= mostDaemonSets {
-		return
-	}
+// BoundDaemons makes those DaemonSets count for no node that are too many. Namespaces get the same, and within one the
+// first by name count. Those that are much work count as several.
+func BoundDaemons(list []cluster.Pod) []cluster.Pod {
 	names := make([]fairshare.Named, len(list))
 	for i, d := range list {
-		names[i] = fairshare.Named{Namespace: d.Namespace, Name: d.Name}
+		names[i] = fairshare.Named{Namespace: d.Namespace, Name: d.Name, Weight: daemonWeight(&d)}
 	}
 	keep, by := fairshare.KeepFirst(mostDaemonSets, names)
 	for i, yes := range keep {
 		if d, n := list[i], by[names[i].Namespace]; !yes {
 			list[i] = cluster.Pod{Namespace: d.Namespace, Name: d.Name, UID: d.UID, Owner: d.Owner,
-				Unmodelled: []string{fmt.Sprintf("namespace %s has %d DaemonSets, of which the first %d count: all together may be %d, shared out by namespace",
+				Unmodelled: []string{fmt.Sprintf("namespace %s has %d DaemonSets, of which the first %d count: all together "+
+					"may be %d, shared out by namespace, and one with many requirements or resources counts as several",
 					d.Namespace, n.Of, n.Most, mostDaemonSets)}}
 		}
 	}
+	return list
+}
+
+// daemonWeight is how many simple DaemonSets are as much work.
+func daemonWeight(d *cluster.Pod) int64 {
+	n := 2*len(d.Need.Extended) + len(d.Tolerations)/countsOnceMore
+	for _, t := range d.NodeAffinity {
+		n += len(t)
+	}
+	return 1 + int64(n/countsOnceMore)
 }
 
 // DaemonTemplate is a DaemonSet as the pod that its template makes.

@@ -2,6 +2,7 @@ package translate
 
 import (
 	"fmt"
+	"strings"
 	"testing"
 	"time"
 
@@ -174,11 +175,36 @@ func TestTooManyDaemonSets(t *testing.T) {
 	for _, d := range list.SampleDaemons(all) {
 		if !d.Need.IsZero() {
 			count[d.Namespace]++
-		} else if want := "namespace evil has 1000 DaemonSets, of which the first 199 count: all together may be 200, shared out by namespace"; d.Unmodelled[0] != want || d.UID != "evil"+d.Name {
+		} else if want := "namespace evil has 1000 DaemonSets, of which the first 199 count: all together may be 200, shared out by namespace, and one with many requirements or resources counts as several"; d.Unmodelled[0] != want || d.UID != "evil"+d.Name {
 			t.Fatalf("%s: %q, want %q", d.Name, d.Unmodelled, want)
 		}
 	}
 	if d := cmp.Diff(map[string]int{"evil": 199, "kube-system": 1}, count); d != "" {
 		t.Errorf("DaemonSets that count (-want +got):\n%s", d)
+	}
+}
+
+// DaemonSets with many requirements count as several, each as much work for a pass, and leave those of others in.
+func TestDaemonSetsOfMuchWork(t *testing.T) {
+	var list []cluster.Pod
+	for i := range 201 {
+		d := cluster.Pod{Namespace: "evil", Name: fmt.Sprintf("d-%03d", i)}
+		for range 100 {
+			d.NodeAffinity = append(d.NodeAffinity, []requirements.Requirement{requirements.Of("zone", "a"), requirements.Of("zone", "b")})
+		}
+		if i == 200 {
+			d = cluster.Pod{Namespace: "shop", Name: "agent"}
+		}
+		list = append(list, d)
+	}
+	list = BoundDaemons(list)
+	count := 0
+	for _, d := range list {
+		if len(d.Unmodelled) == 0 {
+			count++
+		}
+	}
+	if why := list[199].Unmodelled; count != 10 || len(list[200].Unmodelled) > 0 || len(why) != 1 || !strings.Contains(why[0], "has 200 DaemonSets, of which the first 9 count") {
+		t.Errorf("%d count, the last is told %q", count, why)
 	}
 }

@@ -171,6 +171,13 @@ func nodeShapes() map[string]func(hostilePod) {
 					h.notIn(instancetypes.LabelCapacityType, 25*j+20, 5))
 			}
 		},
+		"terms of five": func(h hostilePod) {
+			for j := range mostAlternatives {
+				h.allow(h.notIn(instancetypes.LabelType, 5*j, 1), h.notIn(instancetypes.LabelZone, 5*j+1, 1),
+					h.notIn(instancetypes.LabelArch, 5*j+2, 1), h.notIn(labelFamily, 5*j+3, 1),
+					h.notIn(instancetypes.LabelCapacityType, 5*j+4, 1))
+			}
+		},
 		"terms of many small terms": func(h hostilePod) {
 			for j := range mostAlternatives {
 				h.allow(h.notIn(instancetypes.LabelType, j, 1))
