@@ -8,7 +8,13 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
+	"github.com/google/go-cmp/cmp"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/workload"
 )
 
@@ -84,12 +90,12 @@ func TestPlanWithResourceSlices(t *testing.T) {
 		}
 	}
 	for was, is := range map[[2]string]string{
-		{"nodeName: n1", "nodeName: n2"}:         "1.yaml: ResourceSlice n1-gpus: spec.nodeName: the workload has no node n2;",
-		{"nodeName: n1, ", ""}:                   "ResourceSlice n1-gpus: spec: it has 0 of nodeName, nodeSelector, allNodes and perDeviceNodeSelection;",
-		{"driver: gpu.nvidia.com, ", ""}:         "ResourceSlice n1-gpus: spec.driver: it is missing;",
-		{"pool: {name: n1, ", "pool: {"}:         "ResourceSlice n1-gpus: spec.pool.name: it is missing;",
-		{"gpu-1", "gpu-0"}:                       `ResourceSlice n1-gpus: spec.devices[1].name: it is "gpu-0";`,
-		{", resourceSliceCount: 1}", "}"}:        "ResourceSlice n1-gpus: spec.pool.resourceSliceCount: it is 0;",
+		{"nodeName: n1", "nodeName: n2"}:                   "1.yaml: ResourceSlice n1-gpus: spec.nodeName: the workload has no node n2;",
+		{"nodeName: n1, ", ""}:                             "ResourceSlice n1-gpus: spec: it has 0 of nodeName, nodeSelector, allNodes and perDeviceNodeSelection;",
+		{"driver: gpu.nvidia.com, ", ""}:                   "ResourceSlice n1-gpus: spec.driver: it is missing;",
+		{"pool: {name: n1, ", "pool: {"}:                   "ResourceSlice n1-gpus: spec.pool.name: it is missing;",
+		{"gpu-1", "gpu-0"}:                                 `ResourceSlice n1-gpus: spec.devices[1].name: it is "gpu-0";`,
+		{", resourceSliceCount: 1}", "}"}:                  "ResourceSlice n1-gpus: spec.pool.resourceSliceCount: it is 0;",
 		{"resourceSliceCount: 1", "resourceSliceCount: x"}: "resourceSliceCount",
 	} {
 		if _, progress := placesOf(t, 2, file, plainPool+template+strings.Replace(deviceSlice, was[0], was[1], 1)); !strings.Contains(progress, is) ||
@@ -122,5 +128,29 @@ func TestPlanOfASharedClaim(t *testing.T) {
 	const pods = "---\napiVersion: apps/v1\nkind: Deployment\nmetadata: {name: %s}\nspec: {replicas: %d, template: {spec: {resourceClaims: [{name: g, resourceClaimName: c}], containers: [{name: a, image: a, resources: {requests: {cpu: 3}, claims: [{name: g}]}}]}}}\n"
 	if got, progress := placesOf(t, 0, plainPool+claim+fmt.Sprintf(pods, "a", 1)+fmt.Sprintf(pods, "b", 2)); fmt.Sprint(got) != "[a,b on a new node]" {
 		t.Errorf("%v\n%s", got, progress)
+	}
+}
+
+// A node whose devices its driver has not published ten minutes after it registered is late, until it is initialized.
+func TestNodesThatWaitForDevices(t *testing.T) {
+	now := time.Date(2026, 12, 1, 12, 0, 0, 0, time.UTC)
+	for name, c := range map[string]struct {
+		drivers, registered, initialized string
+		since                            time.Duration
+		want                             []doctor.LateNode
+	}{
+		"late":          {"dra.net,gpu.nvidia.com", "True", "False", 42 * time.Minute, []doctor.LateNode{{Name: "n1", Drivers: []string{"dra.net", "gpu.nvidia.com"}, Minutes: 42, Why: "no ResourceSlice"}}},
+		"not yet":       {"gpu.nvidia.com", "True", "False", 9 * time.Minute, nil},
+		"initialized":   {"gpu.nvidia.com", "True", "True", 42 * time.Minute, nil},
+		"no node":       {"gpu.nvidia.com", "False", "False", 42 * time.Minute, nil},
+		"asks for none": {"", "True", "False", 42 * time.Minute, nil},
+	} {
+		o := v1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: "c1", Annotations: map[string]string{v1.AnnotationRequestedDRADrivers: c.drivers}},
+			Status: v1.NodeClaimStatus{NodeName: "n1", Conditions: []metav1.Condition{
+				{Type: v1.ConditionRegistered, Status: metav1.ConditionStatus(c.registered), LastTransitionTime: metav1.NewTime(now.Add(-c.since))},
+				{Type: v1.ConditionInitialized, Status: metav1.ConditionStatus(c.initialized), Message: "no ResourceSlice"}}}}
+		if d := cmp.Diff(c.want, lateNodes(now, &o)); d != "" {
+			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
 	}
 }

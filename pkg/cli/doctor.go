@@ -13,8 +13,10 @@ import (
 	"github.com/spf13/cobra"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/rest"
 
+	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/cli/recording"
 	"joiner.sh/pkg/install"
@@ -206,7 +208,13 @@ func (f doctorFlags) readCluster(ctx context.Context, s storedObjects, out *doct
 		return err
 	}
 	out.Leader = s.readLeader(ctx)
-	if err := s.forEach(ctx, atClaims, func(*unstructured.Unstructured) { out.Nodes++ }); err != nil {
+	if err := s.forEach(ctx, atClaims, func(o *unstructured.Unstructured) {
+		out.Nodes++
+		var c v1.NodeClaim
+		if runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &c) == nil {
+			out.Devices.Late = append(out.Devices.Late, lateNodes(out.Now, &c)...)
+		}
+	}); err != nil {
 		return err
 	}
 	if out.Rollouts, err = s.readRollouts(ctx); err != nil {

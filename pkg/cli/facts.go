@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/api/meta"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -186,6 +187,27 @@ func (s storedObjects) devices(ctx context.Context) (out doctor.Devices, err err
 		return doctor.Devices{}, nil
 	}
 	return out, err
+}
+
+// devicesLate is how long after its node registered a driver should have published its devices: images of drivers are
+// large, and two minutes are usual.
+const devicesLate = 10 * time.Minute
+
+// lateNodes is the claim's node if it has waited longer than devicesLate for devices, else nothing.
+func lateNodes(now time.Time, c *v1.NodeClaim) []doctor.LateNode {
+	drivers := c.Annotations[v1.AnnotationRequestedDRADrivers]
+	registered := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionRegistered)
+	initialized := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionInitialized)
+	if drivers == "" || registered == nil || registered.Status != "True" || !c.DeletionTimestamp.IsZero() ||
+		initialized != nil && initialized.Status == "True" || now.Sub(registered.LastTransitionTime.Time) < devicesLate {
+		return nil
+	}
+	late := doctor.LateNode{Name: c.Status.NodeName, Drivers: strings.Split(drivers, ","),
+		Minutes: int(now.Sub(registered.LastTransitionTime.Time).Minutes())}
+	if initialized != nil {
+		late.Why = initialized.Message
+	}
+	return []doctor.LateNode{late}
 }
 
 // usualKarpenterNamespace is where many install Karpenter; Joiner looks there only if it is told to.

@@ -49,6 +49,36 @@ func (e *examination) devices() {
 				`write its selector as device.driver == "NAME" && device.attributes["DOMAIN"].ATTRIBUTE == VALUE`)
 		}
 	}
+	e.lateNodes(check)
+}
+
+// lateNodes names nodes that wait for devices.
+func (e *examination) lateNodes(check string) {
+	late := e.f.Devices.Late
+	if more := len(late) - mostLoose; more > 0 {
+		late = late[:mostLoose]
+		defer e.Add(findings.Broken, check, fmt.Sprintf("%d more nodes wait for devices", more), "mend the driver first")
+	}
+	for _, n := range late {
+		e.Add(findings.Broken, check, fmt.Sprintf("node %s has waited %d minutes for devices of %s%s%s", n.Name, n.Minutes,
+			strings.Join(n.Drivers, ", "), e.unfinishedBy(n), strings.TrimRight(": "+n.Why, ": ")),
+			"look at the driver's pod there: kubectl get pods -A --field-selector spec.nodeName="+n.Name+
+				", and kubectl get resourceslices --field-selector spec.nodeName="+n.Name)
+	}
+}
+
+// unfinishedBy names the drivers that published some of their ResourceSlices of the node, and not all.
+func (e *examination) unfinishedBy(n LateNode) string {
+	var some []string
+	for _, d := range e.f.Devices.Drivers {
+		if slices.Contains(n.Drivers, d.Name) && slices.Contains(strings.Fields(d.Incomplete), n.Name) {
+			some = append(some, d.Name)
+		}
+	}
+	if len(some) == 0 {
+		return ""
+	}
+	return "; " + strings.Join(some, ", ") + " has published only some of its ResourceSlices there"
 }
 
 // published says how many devices a driver publishes, and where.

@@ -112,6 +112,15 @@ type MissingRequests struct {
 type Devices struct {
 	Drivers []cluster.DeviceDriver
 	Classes []cluster.DeviceClass
+	Late    []LateNode
+}
+
+// LateNode is a node that has waited for devices longer than drivers take to publish them.
+type LateNode struct {
+	Name    string
+	Drivers []string // that it was launched for
+	Minutes int      // since it registered
+	Why     string   // its NodeClaim is not initialized; empty if nobody said
 }
 
 // EKS is the cluster as EKS describes it.

@@ -116,4 +116,6 @@ type DeviceDriver struct {
 	Name    string
 	Nodes   int // that it publishes devices of
 	Devices int
+	// the nodes, sorted and with blanks between, of which a pool lacks slices
+	Incomplete string
 }

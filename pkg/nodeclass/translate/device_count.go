@@ -267,17 +267,31 @@ func (k DeviceCounts) askedOnNodes(pods []cluster.Pod) map[string]map[string]int
 // CountDrivers counts the devices and nodes of each driver that published slices, sorted by name.
 func CountDrivers(published []DeviceSlice) []cluster.DeviceDriver {
 	byDriver, onNodes := map[string]*cluster.DeviceDriver{}, map[[2]string]bool{}
-	for _, s := range newestSlices(published) {
+	newest, have := newestSlices(published), map[devicePool]int64{}
+	for _, s := range newest {
+		have[s.pool]++
+	}
+	incomplete := map[[2]string]bool{}
+	for _, s := range newest {
 		d := byDriver[s.pool.driver]
 		if d == nil {
 			d = &cluster.DeviceDriver{Name: s.pool.driver}
 			byDriver[s.pool.driver] = d
 		}
 		d.Devices += s.size
-		if at := [2]string{s.pool.driver, s.node}; s.node != "" && !onNodes[at] {
+		at := [2]string{s.pool.driver, s.node}
+		if s.node != "" && !onNodes[at] {
 			onNodes[at] = true
 			d.Nodes++
 		}
+		if s.node != "" && have[s.pool] != s.of {
+			incomplete[at] = true
+		}
+	}
+	byNode := func(a, b [2]string) int { return cmp.Compare(a[1], b[1]) }
+	for _, at := range slices.SortedFunc(maps.Keys(incomplete), byNode) {
+		d := byDriver[at[0]]
+		d.Incomplete = strings.TrimSpace(d.Incomplete + " " + at[1])
 	}
 	drivers := make([]cluster.DeviceDriver, 0, len(byDriver))
 	for _, d := range byDriver {

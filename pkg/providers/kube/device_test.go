@@ -347,14 +347,15 @@ func TestTheClassThatServesAResource(t *testing.T) {
 // The doctor is told of every driver, of none where the cluster does not know DRA.
 func TestDeviceDrivers(t *testing.T) {
 	other := `{metadata: {name: o}, spec: {driver: dra.example.com, allNodes: true, pool: {name: net, generation: 1, resourceSliceCount: 1}, devices: [{name: x}]}}`
+	half := `{metadata: {name: h}, spec: {driver: gpu.nvidia.com, nodeName: n3, pool: {name: n3, generation: 1, resourceSliceCount: 2}, devices: [{name: x}]}}`
 	plain := `{metadata: {name: plain}, spec: {selectors: [{cel: {expression: "device.driver == 'dra.example.com'"}}]}}`
 	_, client := serveDRA(t, map[string]string{"deviceclasses": theClass + "," + plain,
-		"resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")+","+deviceOf("b", "mig", "")) + "," + sliceOf("n2", deviceOf("a", "gpu", "")) + "," + other}, http.StatusNotFound)
+		"resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")+","+deviceOf("b", "mig", "")) + "," + sliceOf("n2", deviceOf("a", "gpu", "")) + "," + half + "," + other}, http.StatusNotFound)
 	drivers, classes, err := client.DeviceDrivers(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]cluster.DeviceDriver{{Name: "dra.example.com", Devices: 1}, {Name: "gpu.nvidia.com", Nodes: 2, Devices: 3}}, drivers); d != "" {
+	if d := cmp.Diff([]cluster.DeviceDriver{{Name: "dra.example.com", Devices: 1}, {Name: "gpu.nvidia.com", Nodes: 3, Devices: 4, Incomplete: "n3"}}, drivers); d != "" {
 		t.Errorf("drivers (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff([]cluster.DeviceClass{{Resource: gpu, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com", CountedBy: gpu},
