@@ -129,6 +129,11 @@ func TestPlanOfASharedClaim(t *testing.T) {
 	if got, progress := placesOf(t, 0, plainPool+claim+fmt.Sprintf(pods, "a", 1)+fmt.Sprintf(pods, "b", 2)); fmt.Sprint(got) != "[a,b on a new node]" {
 		t.Errorf("%v\n%s", got, progress)
 	}
+	// That the others go where the first goes is no term of theirs that could be removed.
+	_, out, _ := run("plan", "-o", "json", "-f", written(t, plainPool+claim+fmt.Sprintf(strings.ReplaceAll(pods, "cpu: 3", "cpu: 500"), "a", 2), ""))
+	if !strings.Contains(out, "ResourceClaim c: no node has room for all pods that share it") || strings.Contains(out, "podAffinity") {
+		t.Error(out)
+	}
 }
 
 // A node whose devices its driver has not published ten minutes after it registered is late, until it is initialized.

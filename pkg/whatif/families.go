@@ -232,6 +232,9 @@ func (p pods) termFamilies() (out []family) {
 		out = append(out, single("", p.edit(pathOf(at, elementAt(i)), key, "", change)))
 	}
 	for i, t := range slices.Backward(p.Affinity) {
+		if t.SharedClaim() != "" {
+			continue // it stands in no field of the pod
+		}
 		drop(atAffinity, i, t.Key, func(p *cluster.Pod) { p.Affinity = without(p.Affinity, i) })
 	}
 	for i, t := range slices.Backward(p.AntiAffinity) {

@@ -37,6 +37,21 @@ const deviceClass = "deviceclass.resource.kubernetes.io/"
 // Bundle is the prefix of a resource that stands for devices of certain DeviceClasses on one PCIe root.
 const Bundle = "pcie-bundle.joiner.sh/"
 
+// SharedClaim begins a label that no cluster has, and ends with the name of a ResourceClaim that several pods name and
+// nobody has: of the pod that gets its devices first. The others are tied to that by a term of pod affinity.
+const SharedClaim = "resourceclaim.joiner.sh/"
+
+// SharedClaim is the name of the ResourceClaim that ties the pod to another, empty for a term of its own.
+func (t AffinityTerm) SharedClaim() string {
+	if t.Selector == nil || len(t.Selector.Requirements) != 1 {
+		return ""
+	}
+	if name, is := strings.CutPrefix(t.Selector.Requirements[0].Key, SharedClaim); is {
+		return name
+	}
+	return ""
+}
+
 // IsClaimed reports whether the resource stands for devices that pods claim by their class. No kubelet reports it.
 func IsClaimed(name string) bool {
 	return strings.HasPrefix(name, deviceClass) || strings.HasPrefix(name, Whole) || strings.HasPrefix(name, Bundle)

@@ -56,9 +56,6 @@ func claimPlace(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
 	return append(nodes, others...), err
 }
 
-// sharedClaim begins a label that no cluster has: of the pod that gets the devices of a ResourceClaim first.
-const sharedClaim = "resourceclaim.joiner.sh/"
-
 // NoteFirst says which of the pods gets the devices of a ResourceClaim that several name and nobody has: the oldest.
 // The others go where it goes.
 func (d DeviceClaims) NoteFirst(pods []*cluster.Pod) {
@@ -82,7 +79,7 @@ func (d DeviceClaims) NoteFirst(pods []*cluster.Pod) {
 			if p.Labels == nil {
 				p.Labels = map[string]string{}
 			}
-			p.Labels[sharedClaim+name] = "first"
+			p.Labels[cluster.SharedClaim+name] = "first"
 		}
 	}
 }
@@ -101,7 +98,7 @@ func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string, now, anew map[stri
 	case c.deleting:
 		ask.refused = "it is being deleted"
 	case !c.allocated && p.NodeName == "" && first != nil && first.Name != p.Name:
-		near := cluster.Selector{Requirements: []requirements.Requirement{requirements.Any(sharedClaim + name)}}
+		near := cluster.Selector{Requirements: []requirements.Requirement{requirements.Any(cluster.SharedClaim + name)}}
 		p.Affinity = append(slices.Clip(p.Affinity), cluster.AffinityTerm{Key: corev1.LabelHostname, Selector: &near})
 		return c.ask, map[string]int64{}
 	case !c.allocated:

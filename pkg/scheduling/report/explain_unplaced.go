@@ -72,6 +72,11 @@ func (e Explainer) refusalsFor(k *podclass.Class) []string {
 
 // explainCrowding explains a class that a pool could hold were it not for other pods.
 func (e Explainer) explainCrowding(v *podclass.RelaxedPod) string {
+	for _, t := range v.Class.Pod.Affinity {
+		if claim := t.SharedClaim(); claim != "" {
+			return "ResourceClaim " + claim + ": no node has room for all pods that share it"
+		}
+	}
 	for _, r := range v.HostRules {
 		if r.Kind == podclass.Follow {
 			return "pod affinity over " + podclass.LabelHost +
