@@ -2,9 +2,9 @@ package cluster
 
 import "joiner.sh/pkg/model/requirements"
 
-// budgetIndex finds the PodDisruptionBudgets that select a pod without asking each of its namespace: most budgets name
+// BudgetIndex finds the PodDisruptionBudgets that select a pod without asking each of its namespace: most budgets name
 // a label that hardly another one names.
-type budgetIndex struct {
+type BudgetIndex struct {
 	byNamespace map[string]*namespaceBudgets
 }
 
@@ -14,9 +14,9 @@ type namespaceBudgets struct {
 	others  []*Budget                       // whose selectors name no value
 }
 
-// indexBudgets returns the index of the budgets, which are not copied.
-func indexBudgets(budgets []Budget) budgetIndex {
-	x := budgetIndex{byNamespace: map[string]*namespaceBudgets{}}
+// IndexBudgets returns the index of the budgets, which are not copied.
+func IndexBudgets(budgets []Budget) BudgetIndex {
+	x := BudgetIndex{byNamespace: map[string]*namespaceBudgets{}}
 	named := map[[3]string]int{} // how many budgets name the value, by namespace, key and value
 	for i := range budgets {
 		b := &budgets[i]
@@ -38,7 +38,7 @@ func indexBudgets(budgets []Budget) budgetIndex {
 }
 
 // addBudget files the budget under the requirement whose values are named least.
-func (x budgetIndex) addBudget(b *Budget, named map[[3]string]int) {
+func (x BudgetIndex) addBudget(b *Budget, named map[[3]string]int) {
 	in := x.byNamespace[b.Namespace]
 	if in == nil {
 		in = &namespaceBudgets{byLabel: map[string]map[string][]*Budget{}}
@@ -77,8 +77,8 @@ func selectedValues(r requirements.Requirement) []string {
 	return r.Values
 }
 
-// selecting returns the budgets that select the pod, in no order.
-func (x budgetIndex) selecting(p *Pod) (out []*Budget) {
+// Selecting returns the budgets that select the pod, in no order.
+func (x BudgetIndex) Selecting(p *Pod) (out []*Budget) {
 	in := x.byNamespace[p.Namespace]
 	if in == nil {
 		return nil

@@ -40,7 +40,7 @@ func TestBudgetIndex(t *testing.T) {
 			}
 			budgets = append(budgets, b)
 		}
-		x := indexBudgets(budgets)
+		x := IndexBudgets(budgets)
 		for range 20 {
 			p := &Pod{Namespace: "ns-" + word(3), Labels: map[string]string{}}
 			for range r.IntN(4) {
@@ -52,7 +52,7 @@ func TestBudgetIndex(t *testing.T) {
 					want = append(want, b.Name)
 				}
 			}
-			for _, b := range x.selecting(p) {
+			for _, b := range x.Selecting(p) {
 				got = append(got, b.Name)
 			}
 			slices.Sort(want)

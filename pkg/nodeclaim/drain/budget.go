@@ -13,16 +13,19 @@ import (
 // DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares
 // the eviction API questions whose answer is known; what it lets pass, the API judges.
 type DisruptionBudgets struct {
-	all   []cluster.Budget
-	left  []int32
-	stirs []bool // by budget, once asked: see Soon
+	index cluster.BudgetIndex
+	left  map[*cluster.Budget]int32
+	stirs map[*cluster.Budget]bool // nil until asked: see ChangesSoon
 }
+
+// mostNamed is how many budgets of a pod are named.
+const mostNamed = 3
 
 // NewBudgets starts a pass with what the budgets allow now.
 func NewBudgets(all []cluster.Budget) *DisruptionBudgets {
-	b := &DisruptionBudgets{all: all}
-	for _, one := range all {
-		b.left = append(b.left, one.DisruptionsAllowed)
+	b := &DisruptionBudgets{index: cluster.IndexBudgets(all), left: map[*cluster.Budget]int32{}}
+	for i := range all {
+		b.left[&all[i]] = all[i].DisruptionsAllowed
 	}
 	return b
 }
@@ -34,12 +37,17 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 	if p.Phase == "Pending" {
 		return true, "", ""
 	}
-	mine := b.budgetsOf(p)
-	names := lists.Of(mine, func(i int) string { return b.all[i].Namespace + "/" + b.all[i].Name })
+	mine := b.index.Selecting(&p)
+	names := lists.Of(mine, func(one *cluster.Budget) string { return one.Namespace + "/" + one.Name })
 	slices.Sort(names)
 	switch {
 	case len(mine) > 1:
-		return false, "", fmt.Sprintf("is under %d PodDisruptionBudgets (%s), and the eviction API takes no pod that has more than one", len(mine), strings.Join(names, ", "))
+		named := strings.Join(names[:min(len(names), mostNamed)], ", ")
+		if more := len(names) - mostNamed; more > 0 {
+			named += fmt.Sprintf(" and %d more", more)
+		}
+		return false, "", fmt.Sprintf("is under %d PodDisruptionBudgets (%s), and the eviction API takes no pod that has "+
+			"more than one", len(mine), named)
 	case len(mine) == 0:
 		return true, "", ""
 	case !p.Ready:
@@ -56,7 +64,7 @@ func (b *DisruptionBudgets) holds(p cluster.Pod, now time.Time) bool {
 	if p.Terminating() || !b.concern(p, now) {
 		return false
 	}
-	mine := b.budgetsOf(p)
+	mine := b.index.Selecting(&p)
 	return p.Protected(now) || len(mine) > 1 || p.Ready && b.left[mine[0]] <= 0
 }
 
@@ -67,7 +75,7 @@ func (b *DisruptionBudgets) Concern(pods []cluster.Pod, now time.Time) bool {
 }
 
 func (b *DisruptionBudgets) concern(p cluster.Pod, now time.Time) bool {
-	return p.Protected(now) || p.Phase != "Pending" && len(b.budgetsOf(p)) > 0
+	return p.Protected(now) || p.Phase != "Pending" && len(b.index.Selecting(&p)) > 0
 }
 
 // startsWithin is how long a pod that is not ready is thought to be starting.
@@ -79,34 +87,25 @@ const startsWithin = 5 * time.Minute
 func (b *DisruptionBudgets) ChangesSoon(node, all []cluster.Pod, now time.Time) bool {
 	return slices.ContainsFunc(node, func(p cluster.Pod) bool {
 		return waitsFor(p, now) && (p.Terminating() ||
-			slices.ContainsFunc(b.budgetsOf(p), func(i int) bool { return b.changingBudgets(all, now)[i] }))
+			slices.ContainsFunc(b.index.Selecting(&p),
+				func(one *cluster.Budget) bool { return b.changingBudgets(all, now)[one] }))
 	})
 }
 
 // changingBudgets tells of each budget whether some pod of it comes or goes.
-func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) []bool {
+func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) map[*cluster.Budget]bool {
 	if b.stirs != nil {
 		return b.stirs
 	}
-	b.stirs = make([]bool, len(b.all))
+	b.stirs = map[*cluster.Budget]bool{}
 	for _, p := range all {
 		if p.Terminal() || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) || !p.Terminating() &&
 			(p.Ready || now.Sub(p.Created) > startsWithin) {
 			continue
 		}
-		for _, i := range b.budgetsOf(p) {
-			b.stirs[i] = true
+		for _, one := range b.index.Selecting(&p) {
+			b.stirs[one] = true
 		}
 	}
 	return b.stirs
-}
-
-// budgetsOf are the budgets that select the pod.
-func (b *DisruptionBudgets) budgetsOf(p cluster.Pod) (out []int) {
-	for i, one := range b.all {
-		if one.Namespace == p.Namespace && one.Selector.Matches(p.Labels) {
-			out = append(out, i)
-		}
-	}
-	return out
 }
