@@ -228,14 +228,12 @@ func (p pods) spreadFamilies() (out []family) {
 
 // termFamilies drop one term of pod affinity or anti-affinity.
 func (p pods) termFamilies() (out []family) {
-	drop := func(at string, i int, key string, change func(*cluster.Pod)) {
-		out = append(out, single("", p.edit(pathOf(at, elementAt(i)), key, "", change)))
+	drop := func(at string, i int, key string, change func(*cluster.Pod), when ...bool) {
+		out = append(out, single("", p.edit(pathOf(at, elementAt(i)), key, "", change), when...))
 	}
 	for i, t := range slices.Backward(p.Affinity) {
-		if t.SharedClaim() != "" {
-			continue // it stands in no field of the pod
-		}
-		drop(atAffinity, i, t.Key, func(p *cluster.Pod) { p.Affinity = without(p.Affinity, i) })
+		own := t.SharedClaim() == "" // else it stands in no field of the pod
+		drop(atAffinity, i, t.Key, func(p *cluster.Pod) { p.Affinity = without(p.Affinity, i) }, own)
 	}
 	for i, t := range slices.Backward(p.AntiAffinity) {
 		drop(atAntiAffinity, i, t.Key, func(p *cluster.Pod) { p.AntiAffinity = without(p.AntiAffinity, i) })

@@ -240,10 +240,8 @@ func (q *question) pairs(all []family) (out []Change) {
 			if ok {
 				c, ok = q.smallest(some[p[1]], c.Edits[1])
 			}
-			for i := 0; ok && q.sure != nil && i < len(c.Edits); i++ { // a quick question may miss what one does alone
-				if half, alone := q.askAbout(*q.sure, c.Edits[i:i+1]); alone {
-					return []Change{{Edits: c.Edits[i : i+1], Outcome: half}}
-				}
+			if half, alone := q.helpfulHalf(c, ok); alone {
+				return []Change{half}
 			}
 			if ok && !slices.ContainsFunc(out, func(x Change) bool { return x.String() == c.String() }) {
 				out = append(out, c)
@@ -251,6 +249,15 @@ func (q *question) pairs(all []family) (out []Change) {
 		}
 	}
 	return out
+}
+
+// helpfulHalf is the edit of a pair that helps, if it does, which does so alone: a quick question misses some.
+func (q *question) helpfulHalf(pair Change, helps bool) (half Change, alone bool) {
+	for i := 0; helps && q.sure != nil && i < len(pair.Edits) && !alone; i++ {
+		half.Edits = pair.Edits[i : i+1]
+		half.Outcome, alone = q.askAbout(*q.sure, half.Edits)
+	}
+	return half, alone
 }
 
 // partners are pairs of families worth a question. A family without which all others together do not help is in each.

@@ -25,8 +25,8 @@ const (
 	checkpointFormat = "joiner checkpoint 1"
 	// maxCheckpoint is the size in bytes beyond which none is written or read; 150,000 pods take about 10 MB.
 	maxCheckpoint = 64 << 20
-	// maxPerNode is what of it the cluster has to have a node for, more than one takes with 250 pods of 73 bytes: a forged
-	// one takes 18 bytes of memory for each of its own, in functions of 512 MiB.
+	// maxPerNode is what of it the cluster has to have a node for, more than one takes with 250 pods of 73 bytes: a
+	// forged one takes 18 bytes of memory for each of its own, in functions of 512 MiB.
 	maxPerNode = 24 << 10
 	// maxCheckpointAge is the age beyond which nobody believes a checkpoint, as a cache that was frozen for so long.
 	maxCheckpointAge = longestFrozen
