@@ -335,10 +335,14 @@ func (d *draw) unseated(p plan.Plan, taken filter.Question) (out []filter.Questi
 const promised = "is for one pod at a time"
 
 // spreadsPastItsNodes reports whether a spread of the pod may count domains in which it cannot be itself, such as zones
-// without its volume. Joiner counts those that may get a node, the scheduler those that have one.
+// without its volume or without the pods that it must be near. Joiner counts those that may get a node, the scheduler
+// those that have one.
 func spreadsPastItsNodes(p *corev1.Pod) bool {
 	return slices.ContainsFunc(p.Spec.TopologySpreadConstraints, func(c corev1.TopologySpreadConstraint) bool {
-		return c.NodeAffinityPolicy != nil || len(p.Spec.Volumes) > 0
+		a := p.Spec.Affinity
+		return c.NodeAffinityPolicy != nil || len(p.Spec.Volumes) > 0 || a != nil && a.PodAffinity != nil &&
+			slices.ContainsFunc(a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+				func(t corev1.PodAffinityTerm) bool { return t.TopologyKey == c.TopologyKey })
 	})
 }
 
