@@ -58,12 +58,7 @@ func fillDevices(s *cluster.Snapshot, d workload.Devices) {
 
 // publishedDevices are the slices of the files, as their rules about tainted devices leave them.
 func publishedDevices(d workload.Devices, serving []translate.DeviceClass) (out []translate.DeviceSlice) {
-	var rules []translate.DeviceTaintRule
-	for i := range d.TaintRules {
-		if rule, ok := translate.NewDeviceTaintRule(&d.TaintRules[i]); ok {
-			rules = append(rules, rule)
-		}
-	}
+	rules := translate.NewDeviceTaintRules(d.TaintRules)
 	for i := range d.Slices {
 		out = append(out, translate.NewDeviceSlice(&d.Slices[i], serving, rules))
 	}

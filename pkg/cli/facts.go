@@ -198,8 +198,9 @@ func lateNodes(now time.Time, c *v1.NodeClaim) []doctor.LateNode {
 	drivers := c.Annotations[v1.AnnotationRequestedDRADrivers]
 	registered := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionRegistered)
 	initialized := meta.FindStatusCondition(c.Status.Conditions, v1.ConditionInitialized)
-	if drivers == "" || registered == nil || registered.Status != "True" || !c.DeletionTimestamp.IsZero() ||
-		initialized != nil && initialized.Status == "True" || now.Sub(registered.LastTransitionTime.Time) < devicesLate {
+	if drivers == "" || !meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionRegistered) ||
+		!c.DeletionTimestamp.IsZero() || meta.IsStatusConditionTrue(c.Status.Conditions, v1.ConditionInitialized) ||
+		now.Sub(registered.LastTransitionTime.Time) < devicesLate {
 		return nil
 	}
 	late := doctor.LateNode{Name: c.Status.NodeName, Drivers: strings.Split(drivers, ","),

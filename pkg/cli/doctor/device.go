@@ -71,7 +71,7 @@ func (e *examination) lateNodes(check string) {
 func (e *examination) unfinishedBy(n LateNode) string {
 	var some []string
 	for _, d := range e.f.Devices.Drivers {
-		if slices.Contains(n.Drivers, d.Name) && slices.Contains(strings.Fields(d.Incomplete), n.Name) {
+		if slices.Contains(n.Drivers, d.Name) && slices.Contains(d.Incomplete, n.Name) {
 			some = append(some, d.Name)
 		}
 	}

@@ -131,6 +131,6 @@ type DeviceDriver struct {
 	Name    string
 	Nodes   int // that it publishes devices of
 	Devices int
-	// the nodes, sorted and with blanks between, of which a pool lacks slices
-	Incomplete string
+	// the nodes of which a pool lacks slices, sorted
+	Incomplete []string
 }

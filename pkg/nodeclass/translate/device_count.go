@@ -75,13 +75,15 @@ func repelsPods(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.D
 // DeviceTaintRule says of which devices somebody wants none to be allocated; what it does not name may be any.
 type DeviceTaintRule struct{ driver, pool, device *string }
 
-// NewDeviceTaintRule translates a rule. Those that select no device, or only inform, taint nothing: ok is false.
-func NewDeviceTaintRule(in *resourcev1beta2.DeviceTaintRule) (rule DeviceTaintRule, ok bool) {
-	s := in.Spec.DeviceSelector
-	if s == nil || !repelsPods(resourcev1.DeviceTaint{Effect: resourcev1.DeviceTaintEffect(in.Spec.Taint.Effect)}) {
-		return DeviceTaintRule{}, false
+// NewDeviceTaintRules translates rules. Those that select no device, or only inform, taint nothing and are left out.
+func NewDeviceTaintRules(all []resourcev1beta2.DeviceTaintRule) (out []DeviceTaintRule) {
+	for i := range all {
+		s, effect := all[i].Spec.DeviceSelector, resourcev1.DeviceTaintEffect(all[i].Spec.Taint.Effect)
+		if s != nil && repelsPods(resourcev1.DeviceTaint{Effect: effect}) {
+			out = append(out, DeviceTaintRule{s.Driver, s.Pool, s.Device})
+		}
 	}
-	return DeviceTaintRule{s.Driver, s.Pool, s.Device}, true
+	return out
 }
 
 func (r DeviceTaintRule) taints(pool devicePool, device string) bool {
@@ -291,7 +293,7 @@ func CountDrivers(published []DeviceSlice) []cluster.DeviceDriver {
 	byNode := func(a, b [2]string) int { return cmp.Compare(a[1], b[1]) }
 	for _, at := range slices.SortedFunc(maps.Keys(incomplete), byNode) {
 		d := byDriver[at[0]]
-		d.Incomplete = strings.TrimSpace(d.Incomplete + " " + at[1])
+		d.Incomplete = append(d.Incomplete, at[1])
 	}
 	drivers := make([]cluster.DeviceDriver, 0, len(byDriver))
 	for _, d := range byDriver {

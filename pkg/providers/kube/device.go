@@ -177,13 +177,8 @@ func (c Devices) resourceSlices(ctx context.Context, fields string, classes []tr
 // taintRules lists the DeviceTaintRules. Before Kubernetes 1.37 there are none, and whoever may not read them has none.
 func (c Devices) taintRules(ctx context.Context) ([]translate.DeviceTaintRule, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceTaintRules()},
-		func(l *resourcev1beta2.DeviceTaintRuleList) (out []translate.DeviceTaintRule) {
-			for i := range l.Items {
-				if rule, ok := translate.NewDeviceTaintRule(&l.Items[i]); ok {
-					out = append(out, rule)
-				}
-			}
-			return out
+		func(l *resourcev1beta2.DeviceTaintRuleList) []translate.DeviceTaintRule {
+			return translate.NewDeviceTaintRules(l.Items)
 		})
 	if isNotFound(err) || apierrors.IsForbidden(err) {
 		return nil, nil

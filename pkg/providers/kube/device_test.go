@@ -355,7 +355,7 @@ func TestDeviceDrivers(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if d := cmp.Diff([]cluster.DeviceDriver{{Name: "dra.example.com", Devices: 1}, {Name: "gpu.nvidia.com", Nodes: 3, Devices: 4, Incomplete: "n3"}}, drivers); d != "" {
+	if d := cmp.Diff([]cluster.DeviceDriver{{Name: "dra.example.com", Devices: 1}, {Name: "gpu.nvidia.com", Nodes: 3, Devices: 4, Incomplete: []string{"n3"}}}, drivers); d != "" {
 		t.Errorf("drivers (-want +got):\n%s", d)
 	}
 	if d := cmp.Diff([]cluster.DeviceClass{{Resource: gpu, Name: "gpu.nvidia.com", Driver: "gpu.nvidia.com", CountedBy: gpu},

@@ -45,7 +45,8 @@ func TestExtendedResourcesOfDRADrivers(t *testing.T) {
 		}
 	}
 	drivers, _, err := admin.DeviceDrivers(t.Context())
-	if want := (cluster.DeviceDriver{Name: c.name + ".example.com", Nodes: 1, Devices: 4}); err != nil || !slices.Contains(drivers, want) {
+	want := cluster.DeviceDriver{Name: c.name + ".example.com", Nodes: 1, Devices: 4}
+	if err != nil || !slices.ContainsFunc(drivers, func(d cluster.DeviceDriver) bool { return cmp.Equal(d, want) }) {
 		t.Errorf("drivers %v, error %v", drivers, err)
 	}
 }
