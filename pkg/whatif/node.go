@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/provisioning/staticcapacity"
 	"joiner.sh/pkg/scheduling/binpack"
 )
@@ -48,10 +49,8 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 	on := podsOn(s, h.Name())
 	all := append(protectionFamilies(s, h, on), paybackFamily(s.Rules))
 	all = append(all, poolFamilies(s, cluster.Pod{})...)
-	for _, p := range on {
-		if p.Reschedulable() {
-			all = append(all, p.families(s)...)
-		}
+	for _, p := range lists.Where(on, func(p pods) bool { return p.Reschedulable() }) {
+		all = append(all, p.families(s)...)
 	}
 	return all
 }
@@ -59,10 +58,8 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 // goes is what becomes of the node, if disruption may take it.
 func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *disruption.Cache, claim string) (
 	out Outcome, ok bool) {
-	for _, r := range staticcapacity.SurplusNodes(s) {
-		if r.Claim == claim {
-			return Outcome{Brings: "its NodePool has one node less"}, true
-		}
+	if slices.ContainsFunc(staticcapacity.SurplusNodes(s), func(r plan.Removal) bool { return r.Claim == claim }) {
+		return Outcome{Brings: "its NodePool has one node less"}, true
 	}
 	c, ok := disruption.AskAbout(s, m, sells, d, claim)
 	if !ok {

@@ -235,9 +235,6 @@ func volumeFamilies(s cluster.Snapshot, forPod cluster.Pod) (out []family) {
 // classFamilies have an EC2NodeClass ready that is not, in each zone where it has no subnet at all.
 func classFamilies(s cluster.Snapshot) (out []family) {
 	for i, c := range s.Classes {
-		if c.Ready || c.Unseen {
-			continue
-		}
 		out = append(out, single("", target{"EC2NodeClass", "", c.Name}.edit(pathOf("status.conditions", "[type=Ready]"),
 			cmp.Or(c.Message, "False"), "True", func(s *cluster.Snapshot) {
 				if s.Classes[i].Ready = true; len(c.ZoneIDs) == 0 {
@@ -248,7 +245,7 @@ func classFamilies(s cluster.Snapshot) (out []family) {
 						p.Ready = true
 					}
 				}
-			}, nil)))
+			}, nil), !c.Ready, !c.Unseen))
 	}
 	return out
 }

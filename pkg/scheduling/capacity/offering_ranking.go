@@ -114,7 +114,7 @@ func (r *ShareRanking) MinShareOf(admit *podclass.Admission, needs []int64) floa
 // offeringsByUnitPrice are the offerings that have any of the resource, in the order of what a unit costs.
 func (r *ShareRanking) offeringsByUnitPrice(d int) *rankedOfferings {
 	if r.by[d] == nil {
-		r.by[d] = &rankedOfferings{}
+		r.by[d] = &rankedOfferings{rest: make([]rankedOffering, 0, len(r.offerings))}
 		for _, o := range r.offerings {
 			if o.Room[d] > 0 {
 				r.by[d].rest = append(r.by[d].rest, rankedOffering{o.Price / float64(o.Room[d]), o})
@@ -165,6 +165,7 @@ func (cat *Catalog) CheapestNode(v *podclass.RelaxedPod) float64 {
 
 // ForSome reports whether a node for a pod of the view is for sale, or reserved.
 func (cat *Catalog) ForSome(v *podclass.RelaxedPod) bool {
-	return cat.MinPriceShare(v, nil) < NoPrice || slices.ContainsFunc(cat.Pools,
-		func(p *Pool) bool { return p.reserves(v.Class, v.Admission) })
+	return slices.ContainsFunc(cat.Pools, func(p *Pool) bool {
+		return p.sells(v.Class, v.Admission) || p.reserves(v.Class, v.Admission)
+	})
 }

@@ -58,6 +58,12 @@ func reservationOf(c cluster.Claim) string {
 	return id
 }
 
+// sells reports whether the pool could make a node for a pod of the class, were it alone, that no reservation has.
+func (p *Pool) sells(k *podclass.Class, admit *podclass.Admission) bool {
+	return !p.inflexible && !p.refuses(admit) && slices.ContainsFunc(p.Sale,
+		func(o *Offering) bool { return DominantShare(k.Need, o.Room) <= 1 && o.FirstAlternative(admit) >= 0 })
+}
+
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
 func (p *Pool) reserves(k *podclass.Class, admit *podclass.Admission) bool {
 	return p.MayBeOneType && slices.ContainsFunc(p.Reserved,

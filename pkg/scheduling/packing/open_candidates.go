@@ -36,8 +36,9 @@ func (op NodeOpener) CandidateOfferings(pools []*capacity.Pool, batches []*PodBa
 			continue
 		}
 		whole = false
+		exceeds := op.A.Used.limitsOfTypes(p)
 		all := slices.DeleteFunc(slices.Clone(p.Sale), func(o *capacity.Offering) bool {
-			return op.A.Used.spotAllowance(o, 1) == 0 || op.A.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity)
+			return exceeds(o.InstanceType) || op.A.Used.SpotCeiling > 0 && op.A.Used.spotAllowance(o, 1) == 0
 		})
 		out = append(out, p.FilterUndominated(all, asks)...)
 	}

@@ -183,6 +183,19 @@ func (u *usage) ExceedsLimits(p *capacity.Pool, capacity resources.List) bool {
 	return len(p.ExceededLimits(u.Pools[p.ID], capacity)) > 0
 }
 
+// limitsOfTypes is ExceedsLimits for types of the pool, each of which is looked at once.
+func (u *usage) limitsOfTypes(p *capacity.Pool) func(t *capacity.InstanceType) bool {
+	known := map[*capacity.InstanceType]bool{}
+	return func(t *capacity.InstanceType) bool {
+		exceeds, ok := known[t]
+		if !ok {
+			exceeds = u.ExceedsLimits(p, t.Type.Capacity)
+			known[t] = exceeds
+		}
+		return exceeds
+	}
+}
+
 // spotAllowance is how many more nodes of the offering, of at most so many, its reservation or commitment and the
 // ceiling leave.
 func (u *usage) spotAllowance(o *capacity.Offering, most int) int {

@@ -28,7 +28,7 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 	if len(w.Classes.Waiting) > fewPods || !best.IsShort() {
 		return best
 	}
-	alone := placesMoreAlone(w, best, st.pricing)
+	alone := len(w.Classes.List) > 1 && placesMoreAlone(w, best, st.pricing)
 	again := func() *packing.Solution {
 		a := withinLimits(w, packByPrices(w, st), st)
 		if a.LeavesFewer(best) {
@@ -52,8 +52,9 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 	}
 	if best.IsShort() && best.MayBeLimited() {
 		ranks, n := rankByShare(w)
-		st.Turns = smallFirst(ranks, n)
-		again()
+		if st.Turns = smallFirst(ranks, n); n > 1 {
+			again()
+		}
 		for _, turns := range dearLast(ranks, n) {
 			if st.Turns = turns; best.IsShort() {
 				again()
