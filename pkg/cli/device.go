@@ -24,6 +24,9 @@ func fillDevices(s *cluster.Snapshot, d workload.Devices) {
 		}
 	}
 	translate.GroupClasses(classes)
+	rules := translate.NewDeviceTaintRules(d.TaintRules)
+	translate.TaintClasses(classes, rules)
+	translate.RefuseTainted(s, classes)
 	named := translate.NewClaimedDevices()
 	for _, c := range d.Claims {
 		if len(s.Nodes) == 0 {
@@ -52,15 +55,15 @@ func fillDevices(s *cluster.Snapshot, d workload.Devices) {
 		}
 	}
 	s.Devices.Known = len(serving) > 0
-	counts := translate.CountDevices(publishedDevices(d, serving), named.Taken, classes)
+	counts := translate.CountDevices(publishedDevices(d.Slices, serving, rules), named.Taken, classes)
 	counts.AddTo(s, serving)
 }
 
 // publishedDevices are the slices of the files, as their rules about tainted devices leave them.
-func publishedDevices(d workload.Devices, serving []translate.DeviceClass) (out []translate.DeviceSlice) {
-	rules := translate.NewDeviceTaintRules(d.TaintRules)
-	for i := range d.Slices {
-		out = append(out, translate.NewDeviceSlice(&d.Slices[i], serving, rules))
+func publishedDevices(published []resourcev1.ResourceSlice, serving []translate.DeviceClass,
+	rules []translate.DeviceTaintRule) (out []translate.DeviceSlice) {
+	for i := range published {
+		out = append(out, translate.NewDeviceSlice(&published[i], serving, rules))
 	}
 	return out
 }

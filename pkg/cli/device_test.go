@@ -77,12 +77,14 @@ func TestPlanWithResourceSlices(t *testing.T) {
 		"spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}}}\n"
 	const rule = "---\napiVersion: resource.k8s.io/v1beta2\nkind: DeviceTaintRule\nmetadata: {name: ill}\n" +
 		"spec: {deviceSelector: {driver: gpu.nvidia.com, pool: n1, device: gpu-1}, taint: {key: ill, effect: NoSchedule}}\n"
+	all := strings.Replace(rule, ", pool: n1, device: gpu-1", "", 1)
 	old := strings.NewReplacer("resource.k8s.io/v1\nkind: ResourceSlice", "resource.k8s.io/v1beta1\nkind: ResourceSlice", "attributes: {type: {string: gpu}}", "basic: {attributes: {type: {string: gpu}}}")
 	for name, c := range map[string]struct{ devices, want string }{
 		"both are free":  {deviceSlice, "[a on n1]"},
 		"of v1beta1":     {old.Replace(deviceSlice), "[a on n1]"},
 		"nobody says so": {"", "[a on a new node]"},
 		"one is tainted": {deviceSlice + rule, "[a on a new node]"},
+		"all are":        {deviceSlice + all, "[a: [ResourceClaimTemplate two: DeviceTaintRule ill taints all devices of driver gpu.nvidia.com with ill:NoSchedule, those of new nodes too, and request r does not tolerate it]]"},
 		"half a pool":    {strings.Replace(deviceSlice, "resourceSliceCount: 1", "resourceSliceCount: 2", 1), "[a on a new node]"},
 	} {
 		if got, progress := placesOf(t, 0, file, plainPool+template+c.devices); fmt.Sprint(got) != c.want {

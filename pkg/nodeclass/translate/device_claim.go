@@ -59,6 +59,13 @@ type deviceAsk struct {
 	together bool             // all of them on one PCIe root
 	whole    []string         // DeviceClasses of which it asks for all devices of a node
 	refused  string           // why they cannot be counted; empty where they are
+	of       []requestedClass
+}
+
+// requestedClass is what a request says of the devices that it may get.
+type requestedClass struct {
+	request, class string
+	tolerations    []resourcev1.DeviceToleration
 }
 
 // newDeviceAsk counts the devices that a claim asks for. It can where each request names one class and a number, and
@@ -73,6 +80,7 @@ func newDeviceAsk(in resourcev1.ResourceClaimSpec) deviceAsk {
 		if why := uncountable(r); why != "" {
 			return deviceAsk{refused: fmt.Sprintf("request %s %s", r.Name, why)}
 		}
+		out.of = append(out.of, requestedClass{r.Name, r.Exactly.DeviceClassName, r.Exactly.Tolerations})
 		if r.Exactly.AllocationMode == resourcev1.DeviceAllocationModeAll {
 			out.whole = append(out.whole, r.Exactly.DeviceClassName)
 			continue
@@ -212,7 +220,7 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 
 // count adds the devices that are asked for, by resource. It returns why it cannot.
 func (d DeviceClaims) count(ask deviceAsk, into map[string]int64) (why string) {
-	why = ask.refused
+	why = cmp.Or(ask.refused, d.taintProblem(ask))
 	byGroup, used := map[string]int64{}, []DeviceClass(nil)
 	for _, class := range slices.Concat(slices.Sorted(maps.Keys(ask.byClass)), ask.whole) {
 		c, ok := d.classes[class]

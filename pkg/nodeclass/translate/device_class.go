@@ -19,7 +19,8 @@ type DeviceClass struct {
 	Version  string
 	Created  time.Time
 	selector deviceSelector
-	group    string // the oldest class that selects the same devices, which may be itself: see GroupClasses
+	group    string            // the oldest class that selects the same devices, which may be itself: see GroupClasses
+	taints   []DeviceTaintRule // that taint all devices of its driver: see TaintClasses
 }
 
 // inGroup is the class that stands for those that select the same devices.

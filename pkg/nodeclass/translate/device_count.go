@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
-	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 
 	"joiner.sh/pkg/model/cluster"
 )
@@ -68,29 +67,6 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules [
 	return out
 }
 
-// repelsPods reports whether a taint keeps its device from being allocated: what is asked for as an extended resource
-// tolerates none.
-func repelsPods(t resourcev1.DeviceTaint) bool { return t.Effect != resourcev1.DeviceTaintEffectNone }
-
-// DeviceTaintRule says of which devices somebody wants none to be allocated; what it does not name may be any.
-type DeviceTaintRule struct{ driver, pool, device *string }
-
-// NewDeviceTaintRules translates rules. Those that select no device, or only inform, taint nothing and are left out.
-func NewDeviceTaintRules(all []resourcev1beta2.DeviceTaintRule) (out []DeviceTaintRule) {
-	for i := range all {
-		s, effect := all[i].Spec.DeviceSelector, resourcev1.DeviceTaintEffect(all[i].Spec.Taint.Effect)
-		if s != nil && repelsPods(resourcev1.DeviceTaint{Effect: effect}) {
-			out = append(out, DeviceTaintRule{s.Driver, s.Pool, s.Device})
-		}
-	}
-	return out
-}
-
-func (r DeviceTaintRule) taints(pool devicePool, device string) bool {
-	return (r.driver == nil || *r.driver == pool.driver) && (r.pool == nil || *r.pool == pool.name) &&
-		(r.device == nil || *r.device == device)
-}
-
 // newestSlices are those of the newest generation of each pool; older ones do not count.
 func newestSlices(all []DeviceSlice) []DeviceSlice {
 	newest := map[devicePool]int64{}
@@ -101,10 +77,11 @@ func newestSlices(all []DeviceSlice) []DeviceSlice {
 }
 
 // deviceCount is how many devices of a DeviceClass a node has that are allocated or may be, how many of them were not
-// allocated through that class, and how many more are tainted. By PCIe root it has those that are no partitions.
+// allocated through that class, how many nobody has, and how many more are tainted. By PCIe root it has those that are no
+// partitions.
 type deviceCount struct {
-	all, others, tainted int64
-	roots                map[string]rootCount
+	all, others, free, tainted int64
+	roots                      map[string]rootCount
 }
 
 // DeviceCounts are counts by node and DeviceClass.
@@ -181,6 +158,9 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		if d.root != "" && len(sets[d.name]) == 0 {
 			n.addOnRoot(d.root, gone)
 		}
+		if !gone && !slices.ContainsFunc(sets[d.name], func(set string) bool { return len(drained[set]) > 0 }) {
+			n.free++
+		}
 		byOthers := func(through string) bool { return through == "" || group[through] != group[d.class] }
 		gone = gone && byOthers(through)
 		for _, set := range sets[d.name] {
@@ -221,6 +201,9 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 		offered := n.Allocatable
 		for _, c := range classes {
 			has := k[n.Name][c.Name]
+			if len(c.taints) > 0 && !cluster.IsClaimed(c.Resource) {
+				has.all -= has.free // no pod that requests it as an extended resource gets one more
+			}
 			if has.all == 0 || offered.Get(c.Resource) > 0 || c.PerRoot > 0 {
 				continue
 			}

@@ -50,6 +50,8 @@ type deviceCache struct {
 	counts   translate.DeviceCounts
 	claims   translate.ClaimedDevices
 	claimsAt time.Time
+	rules    []translate.DeviceTaintRule
+	rulesAt  time.Time
 }
 
 // Devices reads what DRA drivers publish, and what is taken of it.
@@ -72,6 +74,11 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 		return nil
 	}
 	all, err := c.deviceClasses(ctx)
+	if err == nil && (claims || slices.ContainsFunc(wanted, func(name string) bool {
+		return len(readable(translate.ServingClasses(all, name))) > 0
+	})) {
+		err = c.refuseTainted(ctx, s, all)
+	}
 	if err == nil && claims {
 		err = c.fillPods(ctx, s.Pods, all)
 		translate.SettleClaims(s.Pods, all)
@@ -105,6 +112,15 @@ func (c Devices) addDevices(ctx context.Context, s *cluster.Snapshot) error {
 	return nil
 }
 
+// refuseTainted says which of the classes have all their devices tainted, and refuses the pods that request those as
+// extended resources.
+func (c Devices) refuseTainted(ctx context.Context, s *cluster.Snapshot, all []translate.DeviceClass) error {
+	rules, err := c.taintRules(ctx)
+	translate.TaintClasses(all, rules)
+	translate.RefuseTainted(s, all)
+	return err
+}
+
 // deviceClasses lists the DeviceClasses, sorted by name. Their resource is the one that they name themselves.
 func (c Devices) deviceClasses(ctx context.Context) ([]translate.DeviceClass, error) {
 	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceClasses()},
@@ -124,7 +140,7 @@ func (c Devices) countDevices(ctx context.Context, classes, all []translate.Devi
 	error) {
 	var of strings.Builder
 	var drivers []string
-	classes = slices.DeleteFunc(slices.Clone(classes), func(k translate.DeviceClass) bool { return k.Unread != "" })
+	classes = readable(classes)
 	for _, k := range classes {
 		of.WriteString(k.Name + "@" + k.Version + " ")
 		drivers = append(drivers, k.Driver)
@@ -132,16 +148,16 @@ func (c Devices) countDevices(ctx context.Context, classes, all []translate.Devi
 	if len(classes) == 0 {
 		return translate.DeviceCounts{}, nil
 	}
+	rules, err := c.taintRules(ctx)
+	if err != nil {
+		return nil, err
+	}
 	c.cache.mu.Lock()
 	defer c.cache.mu.Unlock()
 	if age := c.now().Sub(c.cache.at); c.cache.of == of.String() && age >= 0 && age < devicesFor {
 		return c.cache.counts, nil
 	}
 	slices.Sort(drivers)
-	rules, err := c.taintRules(ctx)
-	if err != nil {
-		return nil, err
-	}
 	var published []translate.DeviceSlice
 	for _, driver := range slices.Compact(drivers) {
 		some, err := c.resourceSlices(ctx, resourcev1.ResourceSliceSelectorDriver+"="+driver, classes, rules)
@@ -174,14 +190,27 @@ func (c Devices) resourceSlices(ctx context.Context, fields string, classes []tr
 	return out, err
 }
 
+// readable are those of the classes of which devices can be counted.
+func readable(classes []translate.DeviceClass) []translate.DeviceClass {
+	return slices.DeleteFunc(slices.Clone(classes), func(k translate.DeviceClass) bool { return k.Unread != "" })
+}
+
 // taintRules lists the DeviceTaintRules. Before Kubernetes 1.37 there are none, and whoever may not read them has none.
 func (c Devices) taintRules(ctx context.Context) ([]translate.DeviceTaintRule, error) {
+	c.cache.mu.Lock()
+	defer c.cache.mu.Unlock()
+	if age := c.now().Sub(c.cache.rulesAt); age >= 0 && age < devicesFor {
+		return c.cache.rules, nil
+	}
 	out, _, err := listAll(ctx, c.connection, listQuery{place: deviceTaintRules()},
 		func(l *resourcev1beta2.DeviceTaintRuleList) []translate.DeviceTaintRule {
 			return translate.NewDeviceTaintRules(l.Items)
 		})
 	if isNotFound(err) || apierrors.IsForbidden(err) {
-		return nil, nil
+		out, err = nil, nil
+	}
+	if err == nil {
+		c.cache.rules, c.cache.rulesAt = out, c.now()
 	}
 	return out, err
 }

@@ -173,3 +173,62 @@ func TestClassesOfTheSameDevices(t *testing.T) {
 		t.Errorf("%s: n2 has a tainted device (-want +got):\n%s", all, d)
 	}
 }
+
+// A DeviceTaintRule that names neither pool nor device taints the devices of new nodes too: pods that do not tolerate it
+// get no node, and those that do get devices as if there were no rule. Extended resources tolerate none, unless they
+// come from a device plugin.
+func TestRulesThatTaintAllDevices(t *testing.T) {
+	const counted = resourcev1.ResourceDeviceClassPrefix + "gpu.nvidia.com"
+	asking := func(tolerations string) string {
+		return strings.Replace(theTemplate, "count: 2", "count: 2, tolerations: ["+tolerations+"]", 1)
+	}
+	const why = "DeviceTaintRule r taints all devices of driver gpu.nvidia.com with ill=x:NoSchedule, those of new nodes too"
+	const claims = "ResourceClaimTemplate two: " + why + ", and request r does not tolerate it"
+	whole := `{driver: gpu.nvidia.com}`
+	for _, c := range []struct {
+		selector, effect, template string
+		extended                   string // what the pod requests instead
+		node                       string
+		plugin                     bool // a node has a device plugin
+		want                       string
+		offers                     int64
+	}{
+		{whole, "NoSchedule", theTemplate, "", "", false, claims, 2},
+		{whole, "NoSchedule", theTemplate, "", "n1", false, claims, 2},
+		{`{}`, "NoSchedule", theTemplate, "", "", false, claims, 2},
+		{whole, "NoSchedule", asking("{key: other, operator: Exists}"), "", "", false, claims, 2},
+		{whole, "NoSchedule", asking("{key: ill, value: z}"), "", "", false, claims, 2},
+		{whole, "NoSchedule", asking("{operator: Exists, effect: NoExecute}"), "", "", false, claims, 2},
+		{whole, "NoSchedule", asking("{key: ill, value: x}"), "", "", false, "", 2},
+		{whole, "NoSchedule", asking("{operator: Exists}"), "", "", false, "", 2},
+		{whole, "NoExecute", theTemplate, "", "", false, strings.Replace(claims, "NoSchedule", "NoExecute", 1), 2},
+		{whole, "None", theTemplate, "", "", false, "", 2},
+		{`{driver: other}`, "NoSchedule", theTemplate, "", "", false, "", 2},
+		{`{driver: gpu.nvidia.com, pool: n1}`, "NoSchedule", theTemplate, "", "", false, "", 0},
+		{whole, "NoSchedule", "", gpu, "", false, why + ", and what requests nvidia.com/gpu tolerates none", 0},
+		{whole, "NoSchedule", "", counted, "", false, why + ", and what requests " + counted + " tolerates none", 2},
+		{whole, "NoSchedule", "", gpu, "", true, "", 0},
+		{`{driver: other}`, "NoSchedule", "", gpu, "", false, "", 2},
+	} {
+		rule := "{metadata: {name: r}, spec: {deviceSelector: " + c.selector + ", taint: {key: ill, value: x, effect: " + c.effect + "}}}"
+		_, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")+","+deviceOf("b", "gpu", "")), "resourceclaims": "", "resourceclaimtemplates": c.template, "devicetaintrules": rule}, http.StatusNotFound)
+		s := lacking("n1", "n2")
+		if c.plugin {
+			s.Nodes[1].Allocatable = s.Nodes[1].Allocatable.With(gpu, 1)
+		}
+		p := cluster.Pod{Namespace: "default", Name: "web-1", NodeName: c.node, Unscheduled: c.node == "", Need: resources.List{Pods: 1}}
+		name := c.extended
+		if name == "" {
+			name, p.DeviceTemplates = counted, []string{"two"}
+		} else {
+			p.Need = p.Need.With(name, 1)
+		}
+		s.Pods = []cluster.Pod{p}
+		if err := client.addDevices(t.Context(), &s); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Join(s.Pods[0].Unmodelled, "; "); got != c.want || len(s.Pods[0].Unmodelled) == 0 && s.Nodes[0].Allocatable.Get(name) != c.offers {
+			t.Errorf("%+v: %q, n1 offers %d", c, got, s.Nodes[0].Allocatable.Get(name))
+		}
+	}
+}
