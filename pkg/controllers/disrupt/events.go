@@ -199,7 +199,7 @@ func (m *commandApplier) rotationStart(n int) int {
 	if n <= maxSparedTold {
 		return 0
 	}
-	return int(m.s.Now.Unix()/60) * maxSparedTold % n
+	return int(m.s.Minute()) * maxSparedTold % n
 }
 
 // recordBudgetExhausted says on NodePools that their budgets let no node go.

@@ -312,6 +312,9 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
 func (b Budget) spares(p *Pod) bool { return (b.AlwaysAllowUnready || b.HealthyEnough) && !p.Ready }
 
+// Minute counts minutes: what cannot all be done in one pass takes turns by it.
+func (s *Snapshot) Minute() uint64 { return uint64(s.Now.Unix() / 60) }
+
 // HasSoftTaints reports whether any node or pool has a taint that pods may have to put up with.
 func (s Snapshot) HasSoftTaints() bool {
 	return slices.ContainsFunc(s.Pools, func(p Pool) bool { return slices.ContainsFunc(p.Taints, Taint.isSoft) }) ||

@@ -108,7 +108,7 @@ func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 		!reflect.DeepEqual(w.Classes.Limits, from.Classes.Limits) ||
 		!maps.Equal(w.Classes.Aside, from.Classes.Aside) ||
 		!slices.Equal(w.Classes.NeededResources(), from.Dims) ||
-		!reflect.DeepEqual(capacity.NamedValues(w.Classes.List, w.S.Pods), from.Catalog.Named) {
+		!reflect.DeepEqual(w.Classes.NamedValues(w.S.Pods), from.Catalog.Named) {
 		return false
 	}
 	for _, ask := range asksOf(from, w) {

@@ -28,7 +28,7 @@ type Catalog struct {
 	Sale       *ShareRanking                // all that is available now
 	byType     map[string]*InstanceType     // of any pool
 
-	Named   map[string][]string // see NamedValues
+	Named   map[string][]string // see Classes.NamedValues
 	Sold    offeredDomains
 	domains map[FilteredKey][]string // see SoldDomains
 	weights *poolTiers               // once a node was wanted
@@ -105,7 +105,7 @@ func (b *CatalogBuilder) listPools(dims podclass.Dims, as *podclass.Admissions, 
 	slices.SortFunc(c.Pools, func(a, b *Pool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
-	c.Named = NamedValues(b.Classes.List, b.S.Pods)
+	c.Named = b.Classes.NamedValues(b.S.Pods)
 	for i, p := range c.Pools {
 		p.ID = i
 	}
@@ -248,8 +248,7 @@ func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) 
 	list := slices.DeleteFunc(slices.Clone(c.Pools), func(p *Pool) bool { return p.Aside != "" })
 	first := 0
 	if c.HasMany() && len(list) > 0 {
-		minute := uint64(b.S.Now.Unix() / 60)
-		first = int(minute * fittingPools % uint64(len(list)))
+		first = int(b.S.Minute() * fittingPools % uint64(len(list)))
 	}
 	for i := range list {
 		p := list[(first+i)%len(list)]

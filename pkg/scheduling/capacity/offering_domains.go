@@ -1,9 +1,9 @@
 package capacity
 
 import (
+	"maps"
 	"slices"
 
-	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -48,58 +48,17 @@ func (d offeredDomains) DomainsOf(key string, offerings []*Offering) []string {
 	if ok {
 		return all
 	}
+	found := map[string]bool{}
 	var last *InstanceType
 	for _, o := range offerings {
 		if o.InstanceType == last && !podclass.VariesByOffering(key) {
 			continue
 		}
 		last = o.InstanceType
-		all = append(all, o.domainsFor(key)...)
-		if len(all) > 1<<12 {
-			slices.Sort(all)
-			all = slices.Compact(all)
+		for _, v := range o.domainsFor(key) {
+			found[v] = true
 		}
 	}
-	slices.Sort(all)
-	d[key] = slices.Compact(all)
+	d[key] = slices.Sorted(maps.Keys(found))
 	return d[key]
-}
-
-// NamedValues lists the label values for labels that nobody but a pool decides which pods name that wait, or run and
-// may have to move: a pool has the same to offer whichever of them wait.
-func NamedValues(classes []*podclass.Class, pods []cluster.Pod) map[string][]string {
-	out := map[string][]string{}
-	for _, k := range classes {
-		addNamedValues(out, &k.Pod)
-	}
-	for i := range pods {
-		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {
-			addNamedValues(out, p)
-		}
-	}
-	for key, list := range out { // each on its own
-		slices.Sort(list)
-		out[key] = slices.Compact(list)
-	}
-	return out
-}
-
-// addNamedValues adds the label values that the pod names, by label.
-func addNamedValues(to map[string][]string, p *cluster.Pod) {
-	for key, v := range p.NodeSelector { // sorted later
-		if !podclass.IsWellKnownLabel(key) {
-			to[key] = append(to[key], v)
-		}
-	}
-	for _, term := range p.NodeAffinity {
-		for _, r := range term {
-			switch {
-			case podclass.IsWellKnownLabel(r.Key):
-			case r.Not:
-				to[r.Key] = append(to[r.Key], r.AnyValue()) // a node that keeps to it may get this
-			default:
-				to[r.Key] = append(to[r.Key], r.Values...)
-			}
-		}
-	}
 }

@@ -8,12 +8,12 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// Guide is how new nodes are chosen.
-type Guide uint8
+// guide is how new nodes are chosen.
+type guide uint8
 
 // Ways to choose new nodes.
 const (
-	ByShadowPrice   Guide = iota // one after the other, by the prices of pods
+	ByShadowPrice   guide = iota // one after the other, by the prices of pods
 	ByCostShare                  // one after the other, by the price of each pod's share of a node
 	ByLinearProgram              // all together, as far as few rules tie pods to each other
 )
@@ -21,7 +21,7 @@ const (
 // Strategy is how one solution is made.
 type Strategy struct {
 	Prices            priceSource
-	Guide             Guide
+	Guide             guide
 	ByPriority        bool        // pods of the highest priority first, not all at once
 	Turns             map[int]int // by class: those with more of them choose before others, see withLeftFirst
 	IgnorePreferences bool        // pods ask for no more than they require

@@ -37,13 +37,10 @@ func NewProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Typ
 	return w
 }
 
-// turnSeconds is how long the same namespaces come first that get what no share is enough for: about a pass.
-const turnSeconds = 60
-
 // NewSharedDemand is NewDemand without the pods that are too much work for one pass.
 func NewSharedDemand(s cluster.Snapshot) *Problem {
 	w := NewDemand(s, nil)
-	if aside := w.Classes.ShareWork(s.Rules, uint64(s.Now.Unix())/turnSeconds); len(aside) > 0 {
+	if aside := w.Classes.ShareWork(s.Rules, w.S.Minute()); len(aside) > 0 {
 		return NewDemand(s, aside)
 	}
 	return w

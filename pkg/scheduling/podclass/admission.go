@@ -70,7 +70,7 @@ func DistinctAdmissions(asks []*Admission) []*Admission {
 // Admissions are all admissions that were asked for, each once, and the DaemonSets that keep pods off nodes.
 type Admissions struct {
 	ByID       map[string]*Admission
-	Daemons    []Daemon
+	Daemons    []daemon
 	Namespaces topology.Namespaces
 	Models     int // of instance types in pools, so far
 	Pools      int // so far

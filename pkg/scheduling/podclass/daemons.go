@@ -12,8 +12,8 @@ import (
 	"joiner.sh/pkg/model/topology"
 )
 
-// Daemon is a DaemonSet as the pod that it makes for a node.
-type Daemon struct {
+// daemon is a DaemonSet as the pod that it makes for a node.
+type daemon struct {
 	Pod       cluster.Pod
 	Admission *Admission
 }
@@ -33,7 +33,7 @@ func (as *Admissions) addDaemons(list []cluster.Pod, waiting []*Class) {
 		d.HostPorts = lists.Where(d.HostPorts,
 			func(h cluster.HostPort) bool { return cluster.PortsConflict([]cluster.HostPort{h}, asked) })
 		x := RelaxationSteps(d, true, false)[0]
-		as.Daemons = append(as.Daemons, Daemon{Pod: d,
+		as.Daemons = append(as.Daemons, daemon{Pod: d,
 			Admission: as.AdmissionFor(x.NodeAlternatives(false), x.EffectiveTolerations())})
 	}
 }
