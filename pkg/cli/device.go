@@ -44,7 +44,7 @@ func fillDevices(s *cluster.Snapshot, d workload.Devices) {
 			asking = append(asking, p)
 		}
 	}
-	claims.NoteFirst(asking)
+	claims.NoteSharing(asking)
 	for _, p := range asking {
 		claims.FillPod(p)
 	}

@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/scheduling/binpack"
 	"joiner.sh/pkg/testing/scenario"
@@ -54,7 +55,8 @@ func p5Devices(node string, root int) *resourcev1.AllocationResult {
 }
 
 // p5World has the pods of the script claim a GPU and four interfaces on one PCIe root each, and on the nodes the devices
-// of the roots on which it is allocated from root 7 downwards; others have claims of their own of so many roots.
+// of the roots on which it is allocated from root 7 downwards; others have claims of their own of so many roots. Pods of
+// a group whose name begins with s share one claim.
 func p5World(t *testing.T, others int, script ...string) *world {
 	t.Helper()
 	w := newWorld()
@@ -70,8 +72,24 @@ func p5World(t *testing.T, others int, script ...string) *world {
 			had[n.Name]++
 		}
 	}
+	shared := map[string]*resourcev1.ResourceClaim{}
 	for i := range w.Snapshot.Pods {
 		p := &w.Snapshot.Pods[i]
+		if group, _, _ := strings.Cut(p.Name, "-"); strings.HasPrefix(group, "s") {
+			p.UID, p.DeviceClaims = "u-"+p.Name, []string{group}
+			if shared[group] == nil {
+				shared[group] = &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: group}, Spec: p5Claim()}
+				if p.NodeName != "" {
+					shared[group].Status.Allocation = p5Devices(p.NodeName, 7-had[p.NodeName])
+					had[p.NodeName]++
+				}
+			}
+			if p.NodeName != "" {
+				in := &shared[group].Status
+				in.ReservedFor = append(in.ReservedFor, resourcev1.ResourceClaimConsumerReference{Resource: "pods", Name: p.Name, UID: types.UID(p.UID)})
+			}
+			continue
+		}
 		p.UID, p.DeviceTemplates = "u-"+p.Name, []string{"t"}
 		claim := &resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name, Annotations: map[string]string{resourcev1.PodResourceClaimAnnotation: "g"},
 			OwnerReferences: []metav1.OwnerReference{{Kind: "Pod", Name: p.Name, UID: types.UID(p.UID), Controller: new(true)}}}, Spec: p5Claim()}
@@ -81,9 +99,17 @@ func p5World(t *testing.T, others int, script ...string) *world {
 		}
 		claimed.AddClaim(claim)
 	}
+	for _, c := range shared {
+		claimed.AddClaim(c)
+	}
 	claims := translate.NewDeviceClaims(classes, claimed)
+	var asking []*cluster.Pod
 	for i := range w.Snapshot.Pods {
-		claims.FillPod(&w.Snapshot.Pods[i])
+		asking = append(asking, &w.Snapshot.Pods[i])
+	}
+	claims.NoteSharing(asking)
+	for _, p := range asking {
+		claims.FillPod(p)
 	}
 	translate.SettleClaims(w.Snapshot.Pods, classes)
 	w.Snapshot.Devices.Known = true
@@ -144,6 +170,70 @@ func TestDevicesOnOnePCIeRootAreConsolidated(t *testing.T) {
 		}
 		if got != c.want {
 			t.Errorf("%+v: %q, want %q", c, got, c.want)
+		}
+	}
+}
+
+// Pods that share an allocated claim move together, to a node with room for all of them and for the devices once. Where
+// somebody else has the devices and stays, the node stays too. Those of a pod that has its claim alone are needed anew.
+func TestPodsThatShareAClaimMoveTogether(t *testing.T) {
+	const p5 = "pool default\nnode n1 type=p5.48xlarge zone=a pool=default\nnode n2 type=p5.48xlarge zone=a pool=default\npods %s on=n2 protected mem=1024 %s"
+	share := func(n2, more string, n1 ...string) []string {
+		out := strings.Split(fmt.Sprintf(p5, n2, more), "\n")
+		for _, group := range n1 {
+			out = append(out, "pods "+group+" on=n1 mem=1024")
+		}
+		return out
+	}
+	const goes, drifts = "propose Underutilized: claim-n1 without replacement", "propose Drifted: claim-n1 without replacement"
+	for _, c := range []struct {
+		script  []string
+		drifted bool
+		want    string
+	}{
+		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=4"), false, goes},
+		{share("b", "cpu=1000 n=8", "s1 cpu=1000 n=4"), false, "not disrupting claim-n1: it would be replaced by its like"},
+		{share("b", "cpu=1000 n=8", "s1 cpu=1000 n=1"), false, "not disrupting claim-n1: it would be replaced by its like"},
+		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=1"), false, goes},
+		{share("b", "cpu=1000 n=6", "s1 cpu=1000 n=2", "s2 cpu=1000 n=2"), false, goes},
+		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=2", "s2 cpu=1000 n=2"), false, "not disrupting claim-n1: it would be replaced by its like"},
+		{share("b", "cpu=120000 n=1", "s1 cpu=30000 n=2"), false, goes},
+		{share("b", "cpu=120000 n=1", "s1 cpu=40000 n=2"), false, "not disrupting claim-n1: it would be replaced by its like"}, // each alone has room
+		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=4"), true, drifts},
+		{share("b", "cpu=1000 n=8", "s1 cpu=1000 n=4"), true, "propose Drifted: claim-n1 for on-demand p5.48xlarge in a"},
+		{share("s1-y", "cpu=1000 n=1", "s1-x cpu=1000 n=2"), false, "pod s1-y-1 on node n2 has its devices too and stays"},
+		{share("b", "cpu=1000 n=1", "s1-x cpu=1000 n=2", "s1-d cpu=100 n=1 owner=DaemonSet"), false, "pod s1-d-1 has its devices too and stays"},
+	} {
+		w := p5World(t, 0, c.script...)
+		if c.drifted {
+			if err := w.change("claim-n1", []string{"drifted 1m"}); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if text := strings.Join(w.next().Lines(), "\n"); !strings.Contains(text, c.want) {
+			t.Errorf("%q: want %q\n%s", c.script[3:], c.want, text)
+		}
+	}
+}
+
+// Pods of a node that goes for other reasons, which share claims, get one node for each claim.
+func TestPodsThatShareAClaimOnANodeThatGoes(t *testing.T) {
+	for _, how := range []string{"deleting", "interrupted"} {
+		w := p5World(t, 0, "type m7i.large cpu=2000 mem=8192 milliusd=100", "pool default", "node n1 type=p5.48xlarge zone=a pool=default "+how,
+			"pods s1 on=n1 cpu=90000 mem=1024 n=2", "pods s2 on=n1 cpu=40000 mem=1024 n=2")
+		p := binpack.PodsFrom(w.Snapshot, w.Market)
+		byClaim := map[string]map[int]bool{}
+		for i, l := range p.Launches {
+			for _, pod := range l.Pods {
+				claim, _, _ := strings.Cut(strings.TrimPrefix(pod, "default/"), "-")
+				if byClaim[claim] == nil {
+					byClaim[claim] = map[int]bool{}
+				}
+				byClaim[claim][i] = true
+			}
+		}
+		if len(byClaim["s1"]) != 1 || len(byClaim["s2"]) != 1 || len(p.Launches) != 2 || len(p.Unplaced) != 0 {
+			t.Errorf("%s: claims on launches %v, unplaced %v", how, byClaim, p.Unplaced)
 		}
 	}
 }

@@ -173,6 +173,9 @@ func (d *inputDigest) addPod(p *cluster.Pod) {
 	}
 	d.addText(p.Requires...)
 	d.addAmounts(p.Need)
+	if !p.NeedAnew.IsZero() {
+		d.addAmounts(p.NeedAnew)
+	}
 	d.addLabels(p.Labels)
 }
 

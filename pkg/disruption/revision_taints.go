@@ -85,7 +85,7 @@ func (pr *progress) closesFor(n *stateNode, d trialDrain) bool {
 		used = used.Add(p.Need)
 	}
 	free := n.Allocatable().Sub(used)
-	return slices.ContainsFunc(d.pods, func(p *cluster.Pod) bool { return p.Need.FitsIn(free) })
+	return slices.ContainsFunc(d.pods, func(p *cluster.Pod) bool { return p.NextNeed().FitsIn(free) })
 }
 
 // isClosed reports whether the node takes no pods because another of a previous revision is drained.

@@ -158,7 +158,7 @@ func (ps *pass) splitByRollout(all []plan.Launch, name string) (out rolloutLaunc
 func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 	var need resources.List
 	for _, p := range n.moving {
-		need = need.Add(p.Need)
+		need = need.Add(p.NextNeed())
 	}
 	s := ps.eval.isolatePods(ps.eval.driftBaseline, n.moving, []*stateNode{n}, nil)
 	s.Pools = nil

@@ -9,7 +9,8 @@ import (
 
 // Bind puts the pods onto nodes one after the other, each onto the emptiest that takes it, and returns those that find
 // none. Pods with constraints that a simulator does not model go first, to where the packer put them: planned is the
-// node by the pod's key.
+// node by the pod's key. Those that share a ResourceClaim go where the one is that gets its devices, whichever comes
+// first: to the scheduler any of them may be that.
 func (sim *Simulator) Bind(pods []*cluster.Pod, planned map[string]string) []*cluster.Pod {
 	return sim.bindSome(pods, planned, true)
 }
@@ -24,7 +25,7 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 		if sim.blind || !hasUnmodelledConstraints(p) {
 			continue
 		}
-		if x := sim.byName[planned[p.Key()]]; x != nil && !x.gone && p.Need.FitsIn(x.free) {
+		if x := sim.byName[planned[p.Key()]]; x != nil && !x.gone && p.NextNeed().FitsIn(x.free) {
 			sim.applyStep(step{podCame, sim.classOf(p), x})
 		} else {
 			left = append(left, p)
@@ -33,21 +34,42 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 			return left
 		}
 	}
+	var following []*cluster.Pod
 	for _, p := range pods {
 		if !sim.blind && hasUnmodelledConstraints(p) {
 			continue
 		}
-		k := sim.classOf(p)
-		if x := sim.emptiestNode(k); x != nil {
-			sim.applyStep(step{podCame, k, x})
-		} else {
+		switch {
+		case bindToEmptiest(sim, p):
+		case slices.ContainsFunc(p.Affinity, func(t cluster.AffinityTerm) bool { return t.SharedClaim() != "" }):
+			following = append(following, p)
+		default:
 			left = append(left, p)
 		}
 		if len(left) > 0 && !all {
 			return left
 		}
 	}
+	for _, p := range following {
+		if !bindToEmptiest(sim, p) {
+			left = append(left, p)
+		}
+	}
 	return left
+}
+
+// bindToEmptiest puts the pod onto the emptiest node that takes it, if one does. Of a pod with constraints that nobody
+// models it is not known.
+func bindToEmptiest(sim *Simulator, p *cluster.Pod) bool {
+	if len(p.Unmodelled)+len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 {
+		return false
+	}
+	k := sim.classOf(p)
+	x := sim.emptiestNode(k)
+	if x != nil {
+		sim.applyStep(step{podCame, k, x})
+	}
+	return x != nil
 }
 
 // unschedulableEitherWay returns the pods that do, which binds them, leaves without a place. It runs do with unmodelled

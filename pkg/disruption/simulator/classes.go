@@ -6,12 +6,14 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/model/topology"
 )
 
 // podClass is pods that no rule of the scheduler tells apart.
 type podClass struct {
-	pod       *cluster.Pod // any one of them
+	pod       *cluster.Pod   // any one of them
+	need      resources.List // of a pod that comes, which may be another in the stead of one that is there
 	on        map[*Node]int
 	admission *admission // nil until asked
 	spreads   []spreadRule
@@ -54,7 +56,7 @@ func (sim *Simulator) classOf(p *cluster.Pod) *podClass {
 	sim.text = textOf(sim.text[:0], p)
 	k, ok := sim.classes[string(sim.text)]
 	if !ok {
-		k = &podClass{pod: p, on: map[*Node]int{}}
+		k = &podClass{pod: p, need: p.NextNeed(), on: map[*Node]int{}}
 		sim.classes[string(sim.text)] = k
 		for _, c := range sim.order {
 			if c.group.Selects(p.Namespace, p.Labels) {
@@ -81,11 +83,12 @@ const (
 
 // textOf is what the scheduler's rules look at in a pod.
 func textOf(t []byte, p *cluster.Pod) []byte {
+	need := p.NextNeed()
 	t = append(append(t, p.Namespace...), 0)
-	for _, n := range []int64{p.Need.CPU, p.Need.Memory, p.Need.Ephemeral, p.Need.Pods} {
+	for _, n := range []int64{need.CPU, need.Memory, need.Ephemeral, need.Pods} {
 		t = binary.AppendVarint(t, n)
 	}
-	for _, e := range p.Need.Extended {
+	for _, e := range need.Extended {
 		t = binary.AppendVarint(append(append(t, e.Name...), '='), e.Count)
 	}
 	t = appendMap(append(t, partLabels), p.Labels)

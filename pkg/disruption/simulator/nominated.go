@@ -72,7 +72,7 @@ func (sim *Simulator) admitNominated(held []NominatedNode, pods []*cluster.Pod) 
 		for i, h := range held {
 			pods = slices.DeleteFunc(pods, func(p *cluster.Pod) bool {
 				k := sim.classOf(p)
-				if want[i][k] == 0 || !p.Need.FitsIn(h.At.free) || !sim.rulesOf(k).allowsNode(h.At) {
+				if want[i][k] == 0 || !k.need.FitsIn(h.At.free) || !sim.rulesOf(k).allowsNode(h.At) {
 					return false
 				}
 				want[i][k]--

@@ -141,7 +141,7 @@ func (r *roomSearch) lookAtBlock(i int) {
 // emptiestNode is the emptiest node that takes a pod of the class, or nil. It begins where the most room may be, so
 // that it passes over most other blocks.
 func (sim *Simulator) emptiestNode(k *podClass) *Node {
-	r := roomSearch{sim: sim, admit: sim.admissionOf(k), need: k.pod.Need, rules: sim.rulesOf(k)}
+	r := roomSearch{sim: sim, admit: sim.admissionOf(k), need: k.need, rules: sim.rulesOf(k)}
 	sim.looks += r.admit.count
 	first, most := -1, 0.0
 	for i, word := range r.admit.words {

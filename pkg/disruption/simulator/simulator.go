@@ -189,7 +189,7 @@ func (sim *Simulator) applyStep(s step) {
 	sim.steps = append(sim.steps, s)
 	switch s.what {
 	case podCame:
-		s.at.free = s.at.free.Sub(s.class.pod.Need)
+		s.at.free = s.at.free.Sub(s.class.need)
 		sim.blocks.forgetBounds(s.at)
 		s.at.taken++
 		s.class.countPods(s.at, 1)
@@ -214,7 +214,7 @@ func (sim *Simulator) applyStep(s step) {
 func (sim *Simulator) undoStep(s step) {
 	switch s.what {
 	case podCame:
-		s.at.free = s.at.free.Add(s.class.pod.Need)
+		s.at.free = s.at.free.Add(s.class.need)
 		sim.blocks.forgetBounds(s.at)
 		s.at.taken--
 		s.class.countPods(s.at, -1)

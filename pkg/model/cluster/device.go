@@ -1,6 +1,7 @@
 package cluster
 
 import (
+	"fmt"
 	"math"
 	"slices"
 	"strings"
@@ -48,6 +49,48 @@ func (t AffinityTerm) SharedClaim() string {
 	}
 	if name, is := strings.CutPrefix(t.Selector.Requirements[0].Key, SharedClaim); is {
 		return name
+	}
+	return ""
+}
+
+// sharedClaims are the ResourceClaims that tie the pod to others, or others to it.
+func (p *Pod) sharedClaims() (out []string) {
+	for _, t := range p.Affinity {
+		if name := t.SharedClaim(); name != "" {
+			out = append(out, name)
+		}
+	}
+	for label := range p.Labels {
+		if name, is := strings.CutPrefix(label, SharedClaim); is {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
+// budgetOfSharers says which PodDisruptionBudget lets fewer pods go at once than share a ResourceClaim, or nothing. Those
+// in their stead get devices when the last of them is gone, and are not ready before.
+func (o Obstacles) budgetOfSharers(pods []*Pod) string {
+	type share struct {
+		budget *Budget
+		claim  string
+	}
+	shares := map[share]int32{}
+	for _, p := range pods {
+		claims := p.sharedClaims()
+		if len(claims) == 0 || !p.drained() || !p.budgeted() {
+			continue
+		}
+		for _, b := range o.budgets.Selecting(p) {
+			for _, claim := range claims {
+				shares[share{b, claim}]++
+				if n := shares[share{b, claim}]; n > 1 && n > b.DisruptionsAllowed && !b.spares(p) {
+					return fmt.Sprintf("PodDisruptionBudget %s lets %d pods go now, and more of its pods share "+
+						"ResourceClaim %s, which go together", b, b.DisruptionsAllowed, claim)
+				}
+			}
+		}
 	}
 	return ""
 }

@@ -48,6 +48,9 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s does not let pod %s go now", mine[i], p.Key())
 		}
 	}
+	if why := o.budgetOfSharers(pods); why != "" {
+		return PodBudgeted, why
+	}
 	return "", ""
 }
 

@@ -170,12 +170,12 @@ type DeviceClaims struct {
 	classes   map[string]DeviceClass
 	templates map[string]deviceAsk // by namespace and name
 	claimed   ClaimedDevices
-	first     map[string]*cluster.Pod // by namespace and name of a ResourceClaim: see NoteFirst
+	sharing   map[string]sharers // by namespace and name of a ResourceClaim
 }
 
 // NewDeviceClaims knows these, and no template.
 func NewDeviceClaims(classes []DeviceClass, claimed ClaimedDevices) DeviceClaims {
-	out := DeviceClaims{map[string]DeviceClass{}, map[string]deviceAsk{}, claimed, map[string]*cluster.Pod{}}
+	out := DeviceClaims{map[string]DeviceClass{}, map[string]deviceAsk{}, claimed, map[string]sharers{}}
 	for _, c := range classes {
 		out.classes[c.Name] = c
 	}

@@ -2,12 +2,14 @@ package translate
 
 import (
 	"cmp"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -20,14 +22,12 @@ type namedClaim struct {
 	allocated bool
 	places    [][]requirements.Requirement // alternatives that the allocated devices leave; none for any node
 	unread    string                       // why these are not known
-	onlyPod   string                       // UID of the pod that has it alone; empty where it is not one
+	users     []resourcev1.ResourceClaimConsumerReference
 }
 
 func newNamedClaim(in *resourcev1.ResourceClaim, ask deviceAsk) namedClaim {
-	out := namedClaim{ask: ask, deleting: in.DeletionTimestamp != nil, allocated: in.Status.Allocation != nil}
-	if users := in.Status.ReservedFor; len(users) == 1 && users[0].APIGroup == "" && users[0].Resource == "pods" {
-		out.onlyPod = string(users[0].UID)
-	}
+	out := namedClaim{ask: ask, deleting: in.DeletionTimestamp != nil, allocated: in.Status.Allocation != nil,
+		users: in.Status.ReservedFor}
 	if !out.allocated || in.Status.Allocation.NodeSelector == nil {
 		return out
 	}
@@ -56,57 +56,94 @@ func claimPlace(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
 	return append(nodes, others...), err
 }
 
-// NoteFirst says which of the pods gets the devices of a ResourceClaim that several name and nobody has: the oldest.
-// The others go where it goes.
-func (d DeviceClaims) NoteFirst(pods []*cluster.Pod) {
-	shared := map[string]bool{}
+// sharers are the pods that share a ResourceClaim: those that wait for devices that nobody has, or those that have them
+// and need others when their node goes.
+type sharers struct {
+	pods   []*cluster.Pod // the first gets the devices, the others go where it goes
+	apart  bool           // not all are on one node
+	others string         // who has the devices too and never moves; empty for nobody
+}
+
+// NoteSharing finds the pods of a namespace that share a ResourceClaim. Of several the oldest gets the devices.
+func (d DeviceClaims) NoteSharing(pods []*cluster.Pod) {
+	users := map[string]map[types.UID]bool{} // pods with the devices of a claim, of all owners
 	for _, p := range pods {
 		for _, name := range p.DeviceClaims {
 			key := p.Namespace + "/" + name
-			have := d.first[key]
-			if !p.Provisionable() {
-				continue
+			shared, allocated := d.sharing[key], d.claimed.named[key].allocated
+			switch {
+			case !allocated && p.Provisionable() || allocated && p.NodeName != "" && p.Reschedulable():
+				shared.pods = append(shared.pods, p)
+				shared.apart = shared.apart || p.NodeName != shared.pods[0].NodeName
+			case allocated && p.NodeName != "" && p.Active():
+				shared.others = "pod " + p.Name
 			}
-			shared[key] = have != nil
-			if have == nil || cmp.Or(p.Created.Compare(have.Created), cmp.Compare(p.Name, have.Name)) < 0 {
-				d.first[key] = p
+			d.sharing[key] = shared
+			if allocated && p.NodeName != "" {
+				if users[key] == nil {
+					users[key] = map[types.UID]bool{}
+				}
+				users[key][types.UID(p.UID)] = true
 			}
 		}
 	}
-	for key, p := range d.first {
-		if _, name, _ := strings.Cut(key, "/"); shared[key] {
+	for key, shared := range d.sharing {
+		for _, u := range d.claimed.named[key].users {
+			if isPod := u.APIGroup == "" && u.Resource == "pods"; !isPod || !users[key][u.UID] {
+				shared.others = strings.TrimSuffix(u.Resource, "s") + " " + u.Name
+			}
+		}
+		slices.SortFunc(shared.pods, func(a, b *cluster.Pod) int {
+			return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
+		})
+		d.sharing[key] = shared
+		if len(shared.pods) > 1 {
+			p := shared.pods[0]
 			p.Labels = maps.Clone(p.Labels)
 			if p.Labels == nil {
 				p.Labels = map[string]string{}
 			}
+			_, name, _ := strings.Cut(key, "/")
 			p.Labels[cluster.SharedClaim+name] = "first"
 		}
 	}
 }
 
+// stayer is who has the devices that the pod has, and does not go when its node does; empty for nobody.
+func (x sharers) stayer(p *cluster.Pod) string {
+	if x.apart && x.others == "" {
+		i := slices.IndexFunc(x.pods, func(q *cluster.Pod) bool { return q.NodeName != p.NodeName })
+		return fmt.Sprintf("pod %s on node %s", x.pods[i].Name, x.pods[i].NodeName)
+	}
+	return x.others
+}
+
 // askOfNamed is what the pod lacks of the devices of a ResourceClaim that it names, and where that counts: now, anew if
 // only another pod in its stead lacks them, or nowhere. A pod that waits for devices that are allocated may be where
-// these are, and one that shares them with a pod that gets them first goes where that goes.
+// these are, and one that shares them with a pod that gets them first goes where that goes. A pod does not move if
+// somebody else has its devices and stays.
 func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string, now, anew map[string]int64) (ask deviceAsk,
 	into map[string]int64) {
 	key := p.Namespace + "/" + name
 	c, ok := d.claimed.named[key]
-	first := d.first[key]
+	shared := d.sharing[key]
+	follows := len(shared.pods) > 1 && shared.pods[0] != p
 	switch {
 	case !ok:
 		ask.refused = "it does not exist"
 	case c.deleting:
 		ask.refused = "it is being deleted"
-	case !c.allocated && p.NodeName == "" && first != nil && first.Name != p.Name:
-		near := cluster.Selector{Requirements: []requirements.Requirement{requirements.Any(cluster.SharedClaim + name)}}
-		p.Affinity = append(slices.Clip(p.Affinity), cluster.AffinityTerm{Key: corev1.LabelHostname, Selector: &near})
+	case c.allocated && p.NodeName != "" && shared.stayer(p) != "":
+		ask.refused = fmt.Sprintf("%s has its devices too and stays, so that this pod does not move", shared.stayer(p))
+	case follows && (c.allocated == (p.NodeName != "")):
+		first := requirements.Any(cluster.SharedClaim + name)
+		p.Affinity = append(slices.Clip(p.Affinity), cluster.AffinityTerm{Key: corev1.LabelHostname,
+			Selector: &cluster.Selector{Requirements: []requirements.Requirement{first}}})
 		return c.ask, map[string]int64{}
 	case !c.allocated:
 		return c.ask, now
-	case p.NodeName != "" && c.onlyPod == p.UID:
-		return c.ask, anew
 	case p.NodeName != "":
-		ask.refused = "its devices are on this node, and not for this pod alone: it does not move"
+		return c.ask, anew
 	case c.unread != "":
 		ask.refused = c.unread
 	default:

@@ -1,6 +1,7 @@
 package translate_test
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -31,9 +32,9 @@ func TestClaimsThatPodsName(t *testing.T) {
 		"follows":      {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: other, uid: u-other}]` + on + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, VolumeZones: follows}},
 		"has it alone": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: a, uid: u-a}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"}, cluster.Pod{Need: free, NeedAnew: free.With(two, 2)}},
 		"shares it": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{resource: pods, name: a, uid: u-a}, {resource: pods, name: b, uid: u-b}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"},
-			cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: its devices are on this node, and not for this pod alone: it does not move"}}},
+			cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: pod b has its devices too and stays, so that this pod does not move"}}},
 		"shares it with no pod": {`{metadata: {name: c, namespace: default}, ` + spec + `, status: {reservedFor: [{apiGroup: x.example, resource: jobs, name: a, uid: u-a}]` + on + `}`, cluster.Pod{Name: "a", NodeName: "n1"},
-			cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: its devices are on this node, and not for this pod alone: it does not move"}}},
+			cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: job a has its devices too and stays, so that this pod does not move"}}},
 		"is not there":    {`{metadata: {name: other, namespace: default}}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: it does not exist"}}},
 		"of somebody":     {`{metadata: {name: c, namespace: default, annotations: {resource.kubernetes.io/pod-claim-name: g}}, ` + spec + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: it does not exist"}}},
 		"goes":            {`{metadata: {name: c, namespace: default, deletionTimestamp: "2026-01-01T00:00:00Z"}, ` + spec + `}`, cluster.Pod{Name: "a"}, cluster.Pod{Need: free, Unmodelled: []string{"ResourceClaim c: it is being deleted"}}},
@@ -49,15 +50,59 @@ func TestClaimsThatPodsName(t *testing.T) {
 		p.Namespace, p.UID, p.Created, p.Need, p.DeviceClaims = "default", "u-"+p.Name, created, free, []string{"c"}
 		p.Unscheduled = p.NodeName == ""
 		other := cluster.Pod{Namespace: "default", Name: "other", Created: created, Unscheduled: true, DeviceClaims: []string{"c"}}
-		claims.NoteFirst([]*cluster.Pod{&other, &p})
+		claims.NoteSharing([]*cluster.Pod{&other, &p})
 		claims.FillPod(&p)
 		c.want.Namespace, c.want.UID, c.want.Created, c.want.Name, c.want.NodeName = "default", p.UID, created, p.Name, p.NodeName
 		c.want.Unscheduled = p.Unscheduled
-		if p.Name == "a" && p.Unscheduled {
+		if p.Name == "a" && p.Unscheduled && !strings.Contains(c.claim, "allocation") {
 			c.want.Labels = map[string]string{"resourceclaim.joiner.sh/c": "first"}
 		}
 		if d := cmp.Diff(c.want, p); d != "" {
 			t.Errorf("%s (-want +got):\n%s", name, d)
+		}
+	}
+}
+
+// Pods that have the devices of one ResourceClaim move together: the oldest takes the devices anew, the others go where
+// it goes. Nobody moves if one of them stays.
+func TestPodsThatHaveOneClaim(t *testing.T) {
+	const two = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+	in := read[resourcev1.ResourceClaim](t, `{metadata: {name: c, namespace: default}, spec: {devices: {requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}},
+	  status: {allocation: {}, reservedFor: [{resource: pods, name: young, uid: u-young}, {resource: pods, name: old, uid: u-old}]}}`)
+	for what, c := range map[string]struct {
+		third cluster.Pod
+		stays string
+	}{
+		"two pods":        {cluster.Pod{Name: "third"}, ""},
+		"one more waits":  {cluster.Pod{Name: "third", Unscheduled: true, DeviceClaims: []string{"c"}}, ""},
+		"one has ended":   {cluster.Pod{Name: "third", NodeName: "n1", Phase: "Succeeded", DeviceClaims: []string{"c"}}, ""},
+		"one ends":        {cluster.Pod{Name: "third", NodeName: "n1", Deleting: time.Unix(9, 0), DeviceClaims: []string{"c"}}, ""},
+		"a DaemonSet":     {cluster.Pod{Name: "third", NodeName: "n1", Owner: cluster.OwnerDaemonSet, DeviceClaims: []string{"c"}}, "pod third"},
+		"a static pod":    {cluster.Pod{Name: "third", NodeName: "n1", Owner: cluster.OwnerNode, DeviceClaims: []string{"c"}}, "pod third"},
+		"on another node": {cluster.Pod{Name: "third", NodeName: "n2", DeviceClaims: []string{"c"}}, "pod third on node n2"},
+	} {
+		named := translate.NewClaimedDevices()
+		named.AddClaim(&in)
+		claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), named)
+		pods := []*cluster.Pod{{Name: "young", Created: time.Unix(2, 0), NodeName: "n1", DeviceClaims: []string{"c"}}, {Name: "old", Created: time.Unix(1, 0), NodeName: "n1", DeviceClaims: []string{"c"}}, &c.third}
+		for _, p := range pods {
+			p.Namespace, p.UID, p.Need = "default", "u-"+p.Name, resources.List{CPU: 100, Pods: 1}
+		}
+		claims.NoteSharing(pods)
+		for _, p := range pods {
+			claims.FillPod(p)
+		}
+		young, old := pods[0], pods[1]
+		if c.stays != "" {
+			want := []string{"ResourceClaim c: " + c.stays + " has its devices too and stays, so that this pod does not move"}
+			if d := cmp.Diff(want, young.Unmodelled) + cmp.Diff(want, old.Unmodelled); d != "" {
+				t.Errorf("%s (-want +got):\n%s", what, d)
+			}
+			continue
+		}
+		if len(young.Affinity) != 1 || young.Affinity[0].SharedClaim() != "c" || !young.NeedAnew.IsZero() || len(young.Labels)+len(young.Unmodelled) > 0 ||
+			len(old.Affinity) > 0 || old.NeedAnew.Get(two) != 2 || old.Labels["resourceclaim.joiner.sh/c"] != "first" || len(old.Unmodelled) > 0 {
+			t.Errorf("%s: young %+v, old %+v", what, young, old)
 		}
 	}
 }

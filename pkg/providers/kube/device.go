@@ -262,7 +262,7 @@ func (c Devices) fillPods(ctx context.Context, pods []cluster.Pod, classes []tra
 					return err
 				}
 			}
-			known.NoteFirst(waiting)
+			known.NoteSharing(waiting)
 			for _, p := range waiting {
 				known.FillPod(p)
 			}

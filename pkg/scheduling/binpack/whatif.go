@@ -190,7 +190,7 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := podclass.RelaxationSteps(p, w.S.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	admit, need := w.Admissions.AdmissionOf(x), w.Dims.VectorOf(p.Need)
+	admit, need := w.Admissions.AdmissionOf(x), w.Dims.VectorOf(p.NextNeed())
 	usd = min(w.Catalog.Sale.MinShareOf(admit, need), st.few.MinShareOf(admit, need))
 	return usd, usd < capacity.NoPrice
 }

@@ -229,7 +229,7 @@ func (d *draw) fillDevices(s *cluster.Snapshot) {
 			asking = append(asking, p)
 		}
 	}
-	claims.NoteFirst(asking)
+	claims.NoteSharing(asking)
 	for _, p := range asking {
 		claims.FillPod(p)
 	}
