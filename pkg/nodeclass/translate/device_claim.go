@@ -191,25 +191,29 @@ func (d DeviceClaims) AddTemplate(in *resourcev1.ResourceClaimTemplate) {
 func (d DeviceClaims) HasMostTemplates() bool { return len(d.templates) >= mostDeviceTemplates }
 
 // FillPod adds the devices that the pod's claims ask for to what it needs, each as one unit of the extended resource
-// that is named after its DeviceClass. A pod whose devices cannot be counted gets the reasons. What was made of a
-// template counts even if the template is gone.
+// that is named after its DeviceClass. A pod whose devices cannot be counted, or may be allocated to nobody, gets the
+// reasons. What was made of a template counts even if the template is gone, and what a pod on a node has even if it
+// could not get it again.
 func (d DeviceClaims) FillPod(p *cluster.Pod) {
 	names, claims := p.DeviceTemplates, p.DeviceClaims
 	p.DeviceTemplates, p.DeviceClaims = nil, nil
-	now, anew, problems := map[string]int64{}, map[string]int64{}, []string(nil)
-	for i, ask := range d.asksOf(p, names) {
-		if why := d.count(ask, now); why != "" {
-			problems = append(problems, fmt.Sprintf("ResourceClaimTemplate %s: %s", names[i], why))
+	now, anew, problems, counted := map[string]int64{}, map[string]int64{}, []string(nil), true
+	add := func(claim string, ask deviceAsk, into map[string]int64) {
+		why := d.count(ask, into)
+		counted = counted && why == ""
+		if why = cmp.Or(why, d.taintProblem(ask)); why != "" {
+			problems = append(problems, claim+": "+why)
 		}
+	}
+	for i, ask := range d.asksOf(p, names) {
+		add("ResourceClaimTemplate "+names[i], ask, now)
 	}
 	for _, name := range claims {
 		ask, into := d.askOfNamed(p, name, now, anew)
-		if why := d.count(ask, into); why != "" {
-			problems = append(problems, fmt.Sprintf("ResourceClaim %s: %s", name, why))
-		}
+		add("ResourceClaim "+name, ask, into)
 	}
-	if len(problems) > 0 {
-		p.Unmodelled = slices.Concat(p.Unmodelled, slices.Compact(problems))
+	p.Unmodelled = slices.Concat(p.Unmodelled, slices.Compact(problems))
+	if !counted || len(problems) > 0 && p.NodeName == "" {
 		return
 	}
 	if len(anew) > 0 {
@@ -220,7 +224,7 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 
 // count adds the devices that are asked for, by resource. It returns why it cannot.
 func (d DeviceClaims) count(ask deviceAsk, into map[string]int64) (why string) {
-	why = cmp.Or(ask.refused, d.taintProblem(ask))
+	why = ask.refused
 	byGroup, used := map[string]int64{}, []DeviceClass(nil)
 	for _, class := range slices.Concat(slices.Sorted(maps.Keys(ask.byClass)), ask.whole) {
 		c, ok := d.classes[class]

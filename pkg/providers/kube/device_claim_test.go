@@ -230,5 +230,8 @@ func TestRulesThatTaintAllDevices(t *testing.T) {
 		if got := strings.Join(s.Pods[0].Unmodelled, "; "); got != c.want || len(s.Pods[0].Unmodelled) == 0 && s.Nodes[0].Allocatable.Get(name) != c.offers {
 			t.Errorf("%+v: %q, n1 offers %d", c, got, s.Nodes[0].Allocatable.Get(name))
 		}
+		if has := s.Pods[0].Need.Get(name); c.node != "" && has != 2 {
+			t.Errorf("%+v: the pod on n1 counts for %d of its devices, which others take for free", c, has)
+		}
 	}
 }
