@@ -182,7 +182,8 @@ func BenchmarkWhatIf(b *testing.B) {
 
 // claiming is a cluster of n pods that claim devices: a GPU with four interfaces on one PCIe root, some GPUs, Neuron
 // devices, all GPUs of a node, and a GPU by its extended resource. A nodeSelector keeps the first apart from the others.
-func claiming(b *testing.B, n int) cluster.Snapshot {
+// If two share each claim, no devices are asked for as an extended resource.
+func claiming(b *testing.B, n int, shared bool) cluster.Snapshot {
 	s := manypods.Services(b, 0)
 	s.Pools[0].Requirements = requirements.NewSet(requirements.Of("karpenter.k8s.aws/instance-family", "p5", "g6", "g6e", "inf2"))
 	ask := func(class string, count int64, mode resourcev1.DeviceAllocationMode) resourcev1.DeviceRequest {
@@ -196,23 +197,41 @@ func claiming(b *testing.B, n int) cluster.Snapshot {
 	classes := translate.UsualDeviceClasses()
 	classes[1].Resource = instancetypes.ResourceNVIDIA
 	translate.GroupClasses(classes)
-	claims := translate.NewDeviceClaims(classes, translate.NewClaimedDevices())
+	named, kinds, sharing := translate.NewClaimedDevices(), []int{0, 0, 0, 0, 1, 1, 2, 3, 4, 5}, 1
+	if shared {
+		kinds, sharing = kinds[:9], 2
+	}
+	kindOf := func(i int) int { return kinds[i/sharing%len(kinds)] }
+	for i := 0; i < n && shared; i += sharing {
+		named.AddClaim(&resourcev1.ResourceClaim{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("c", i/sharing)}, Spec: resourcev1.ResourceClaimSpec{Devices: specs[kindOf(i)]}})
+	}
+	claims := translate.NewDeviceClaims(classes, named)
 	for i, devices := range specs {
 		claims.AddTemplate(&resourcev1.ResourceClaimTemplate{ObjectMeta: metav1.ObjectMeta{Namespace: "default", Name: fmt.Sprint("t", i)},
 			Spec: resourcev1.ResourceClaimTemplateSpec{Spec: resourcev1.ResourceClaimSpec{Devices: devices}}})
 	}
 	for i := range n {
-		kind := []int{0, 0, 0, 0, 1, 1, 2, 3, 4, 5}[i%10]
+		kind := kindOf(i)
 		p := cluster.Pod{Namespace: "default", Name: fmt.Sprintf("pod-%d", i), Phase: "Pending", Unscheduled: true,
 			Need: resources.List{CPU: int64(500 * (1 + i/10%4)), Memory: int64(1+i/10%3) * 2048 * resources.MiB, Pods: 1}}
 		p.NodeSelector = map[string]string{"karpenter.k8s.aws/instance-family": []string{"p5", "g6", "g6e", "inf2", "g6", "g6"}[kind]}
-		if kind < len(specs) {
+		switch {
+		case shared:
+			p.DeviceClaims = []string{fmt.Sprint("c", i/sharing)}
+		case kind < len(specs):
 			p.DeviceTemplates = []string{fmt.Sprint("t", kind)}
-			claims.FillPod(&p)
-		} else {
+		default:
 			p.Need = p.Need.With(instancetypes.ResourceNVIDIA, 1)
 		}
 		s.Pods = append(s.Pods, p)
+	}
+	var asking []*cluster.Pod
+	for i := range s.Pods {
+		asking = append(asking, &s.Pods[i])
+	}
+	claims.NoteSharing(asking)
+	for _, p := range asking {
+		claims.FillPod(p)
 	}
 	translate.SettleClaims(s.Pods, classes)
 	s.Devices.Known = true
@@ -224,4 +243,7 @@ func claiming(b *testing.B, n int) cluster.Snapshot {
 	return s
 }
 
-func BenchmarkClaims5000(b *testing.B) { benchmark(b, claiming(b, 5000)) }
+func BenchmarkClaims5000(b *testing.B) { benchmark(b, claiming(b, 5000, false)) }
+
+// BenchmarkSharedClaims5000 is that of 2,500 claims of two pods.
+func BenchmarkSharedClaims5000(b *testing.B) { benchmark(b, claiming(b, 5000, true)) }
