@@ -132,7 +132,7 @@ func (d *draw) claim(p *corev1.Pod) {
 	}
 	var asked resourcev1.DeviceClaim
 	ask := func(name, class string, count int64) {
-		e := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count}
+		e := &resourcev1.ExactDeviceRequest{DeviceClassName: class, AllocationMode: resourcev1.DeviceAllocationModeExactCount, Count: count, Tolerations: d.rules.toleration()}
 		if count == 0 {
 			e.AllocationMode = resourcev1.DeviceAllocationModeAll
 		}
@@ -218,6 +218,9 @@ func (d *draw) fillDevices(s *cluster.Snapshot) {
 		classes = append(classes, translate.NewDeviceClass(c))
 	}
 	translate.GroupClasses(classes)
+	rules := translate.NewDeviceTaintRules(d.rules.all)
+	translate.TaintClasses(classes, rules)
+	translate.RefuseTainted(s, classes)
 	claimed := translate.NewClaimedDevices()
 	for _, c := range d.q.ResourceClaims {
 		claimed.AddClaim(c)
@@ -242,7 +245,7 @@ func (d *draw) fillDevices(s *cluster.Snapshot) {
 	}
 	var published []translate.DeviceSlice
 	for _, one := range d.q.ResourceSlices {
-		published = append(published, translate.NewDeviceSlice(one, serving, nil))
+		published = append(published, translate.NewDeviceSlice(one, serving, rules))
 	}
 	counts := translate.CountDevices(published, claimed.Taken, classes)
 	s.Nodes = slices.Clone(s.Nodes)

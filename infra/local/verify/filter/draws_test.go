@@ -55,6 +55,7 @@ type draw struct {
 	disks         bool                                  // waiting pods want local volumes, and nodes have few
 	rooted, mixed bool                                  // most claims are of devices on one PCIe root; others are too
 	bundles       [2][2]int64                           // GPUs and interfaces of such claims
+	rules         deviceRules                           // shared claims and rules about all devices of a driver
 	planted       int64                                 // bundles that Joiner believes are on a node beyond those that are
 	blind         func(n *cluster.Node, p *cluster.Pod) // what Joiner does not see of nodes and pods
 }
@@ -87,6 +88,7 @@ func newDraw(t *testing.T, seed uint64) *draw {
 		d.q.CSIDrivers = append(d.q.CSIDrivers, &storagev1.CSIDriver{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: storagev1.CSIDriverSpec{PreventPodSchedulingIfMissing: &optIn}})
 	}
 	d.addDeviceClasses()
+	d.rules = newDeviceRules(seed)
 	for i := range d.r.IntN(4) {
 		d.addNode(fmt.Sprintf("n%d", i))
 	}
@@ -102,6 +104,7 @@ func newDraw(t *testing.T, seed uint64) *draw {
 		p.Status.Conditions = []corev1.PodCondition{{Type: corev1.PodScheduled, Status: corev1.ConditionFalse, Reason: corev1.PodReasonUnschedulable}}
 		d.q.Pods = append(d.q.Pods, p)
 	}
+	d.rules.shareClaims(d.q)
 	return d
 }
 
@@ -308,7 +311,7 @@ func (d *draw) unseated(p plan.Plan, taken filter.Question) (out []filter.Questi
 	var left []*corev1.Pod
 	for _, u := range p.Unplaced {
 		pod := d.q.Pods[slices.IndexFunc(d.q.Pods, func(x *corev1.Pod) bool { return x.Namespace+"/"+x.Name == u.Pod })]
-		if why := strings.Join(u.Why, ""); !strings.Contains(why, notCounted) && !strings.Contains(why, promised) && !spreadsPastItsNodes(pod) {
+		if why := strings.Join(u.Why, ""); !strings.Contains(why, notCounted) && !strings.Contains(why, promised) && !spreadsPastItsNodes(pod) && !d.rules.shares(pod) {
 			left = append(left, pod)
 		}
 	}
@@ -352,13 +355,14 @@ const extra = "extra-"
 // kube-scheduler refuses no pod that Joiner seats, and takes none onto a new node that Joiner leaves without a place, in
 // clusters of mixed versions with resized pods, CSI drivers that opt in, and claims of devices.
 func TestDraws(t *testing.T) {
-	a, refusing, rooted := newAsker(t, client.Minor(), gates), map[string]int{}, map[string]int{}
+	a, refusing, rooted, ruled := newAsker(t, client.Minor(), gates), map[string]int{}, map[string]int{}, map[string]int{}
 	for i := range *draws {
 		seed := *first + uint64(i)
 		d := newDraw(t, seed)
 		p := d.plan()
 		d.countRooted(p, rooted)
-		for _, v := range a.ask(d.q) {
+		d.rules.count(d.q, p, ruled)
+		for _, v := range a.ask(d.rules.taint(d.q)) {
 			refusing[v.Plugin]++
 		}
 		for _, why := range a.disagreements(d, p) {
@@ -375,19 +379,24 @@ func TestDraws(t *testing.T) {
 			t.Errorf("of the pods that claim devices on one PCIe root %d are %s, too few to tell: %v", rooted[where], where, rooted)
 		}
 	}
-	t.Logf("plugins %v, pods with devices on one PCIe root %v", refusing, rooted)
+	for _, what := range []string{"share a claim", "tolerate a rule", "tolerate no rule"} {
+		if ruled[what] < *draws/100 {
+			t.Errorf("%d of the pods that claim devices %s, too few to tell: %v", ruled[what], what, ruled)
+		}
+	}
+	t.Logf("plugins %v, pods with devices on one PCIe root %v, others %v", refusing, rooted, ruled)
 }
 
 // disagreements are what the scheduler says against the plan of the draw.
 func (a asker) disagreements(d *draw, p plan.Plan) (out []string) {
-	taken, verdicts := a.settle(d.seated(p))
+	taken, verdicts := a.settle(d.rules.taint(d.seated(p)))
 	for _, v := range verdicts {
 		if v.Plugin != "" {
 			out = append(out, fmt.Sprintf("%s refuses %s on %s: %s", v.Plugin, v.Pod, v.Node, v.Why))
 		}
 	}
 	for _, q := range d.unseated(p, taken) {
-		for _, v := range a.ask(q) {
+		for _, v := range a.ask(d.rules.taint(q)) {
 			if v.Plugin == "" && strings.HasPrefix(v.Node, extra) {
 				out = append(out, fmt.Sprintf("%s has no place, and %s takes it", v.Pod, v.Node))
 			}
