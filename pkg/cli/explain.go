@@ -63,7 +63,7 @@ func explainCommand(sc terminalOutput) *cobra.Command {
 	cmd.Flags().StringVarP(&f.namespace, "namespace", "n", "default", "namespace of the pod")
 	cmd.Flags().BoolVar(&f.tried, "tried", false, "list the changes that do not help, too")
 	cmd.Flags().IntVar(&f.work, "search-work", whatif.DefaultWork,
-		"work of the search for what would help: a question is 400, three more for each node and four for each pod that waits; 0 for none")
+		"work of the search for what would help: a question is 400, three more for each node, four for each pod that waits and one for 40 instance types of each NodePool; 0 for none")
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
 	return cmd
 }
@@ -206,13 +206,18 @@ func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
 	}}, err
 }
 
-// podState reads the pod namespace/name; the zero value where nobody can tell.
-func (s editPlaces) podState(key string) explain.PodState {
-	var p corev1.Pod
+// pod reads the pod namespace/name, as far as anybody can tell.
+func (s editPlaces) pod(key string) (p corev1.Pod) {
 	namespace, name, _ := strings.Cut(key, "/")
 	if o := s.get(podPath(namespace, name)); o != nil {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) // as far as it goes
 	}
+	return p
+}
+
+// podState is the state of the pod namespace/name; the zero value where nobody can tell.
+func (s editPlaces) podState(key string) explain.PodState {
+	p := s.pod(key)
 	out := explain.PodState{Scheduler: p.Spec.SchedulerName, Fargate: translate.OnFargate(&p),
 		Phase: string(p.Status.Phase), Cause: p.Status.Reason, NodeName: p.Spec.NodeName}
 	for _, c := range p.Status.Conditions {
@@ -281,7 +286,11 @@ func (s editPlaces) accept(p cluster.Pool) bool {
 func (s editPlaces) addPlaces(all []whatif.Change) {
 	for i := range all {
 		for j := range all[i].Edits {
-			all[i].Edits[j].Place = s.placeOf(all[i].Edits[j])
+			e := &all[i].Edits[j]
+			if e.Place = s.placeOf(*e); e.Kind == "Pod" {
+				p := s.pod(e.Namespace + "/" + e.Name)
+				placeRequest(e, &p.Spec)
+			}
 		}
 	}
 }

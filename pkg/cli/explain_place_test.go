@@ -17,6 +17,7 @@ var storedYAML = map[string]string{
 	"/api/v1/namespaces/default/pods/x-1":               `{metadata: {name: x-1, namespace: default, ownerReferences: [{kind: ReplicaSet, name: x-77, controller: true}]}}`,
 	"/apis/apps/v1/namespaces/default/replicasets/x-77": `{metadata: {name: x-77, namespace: default, ownerReferences: [{kind: Deployment, name: x, controller: true}]}}`,
 	"/apis/apps/v1/namespaces/default/deployments/x":    `{metadata: {name: x, namespace: default}}`,
+	"/api/v1/namespaces/default/pods/init-1":            `{metadata: {name: init-1, namespace: default}, spec: {containers: [{resources: {requests: {cpu: 1}}}], initContainers: [{resources: {requests: {cpu: 64}}}]}}`,
 	"/api/v1/namespaces/default/pods/job-1":             `{metadata: {name: job-1, namespace: default, ownerReferences: [{kind: Job, name: j, controller: true}]}}`,
 	"/apis/batch/v1/namespaces/default/jobs/j":          `{metadata: {name: j, namespace: default}}`,
 	"/api/v1/namespaces/default/pods/own-1":             `{metadata: {name: own-1, namespace: default, ownerReferences: [{kind: Runner, name: r, controller: true}]}}`,
@@ -65,6 +66,8 @@ func TestEditsHaveTheirPlace(t *testing.T) {
 			"manifest of Deployment default/x: spec.template.spec.containers[*].resources.requests.cpu"}, ""},
 		{"a limit", "x", []string{"pool p\nlimit cpu 4000", "node n type=m.xl zone=a pool=p", "pods old on=n cpu=3500 mem=512", "pods x n=1 cpu=3900 mem=512"}, []string{
 			`kubectl patch nodepool p --type=merge -p '{"spec":{"limits":{"cpu":"8"}}}'`}, ""},
+		{"a request of an init container", "init", []string{"pool p", "pods init n=1 cpu=64000 mem=512"}, []string{
+			"manifest of Pod default/init-1: spec.initContainers[*].resources.requests.cpu"}, "spec.containers"},
 		{"a Job", "job", []string{"pool p\nlabel team=a", "pods job n=1 cpu=500 mem=512\nselect team=b"}, []string{
 			"manifest of Job default/j: spec.template.spec.nodeSelector.team"}, "kubectl patch job"},
 		{"a kind of its own", "own", []string{"pool p\nlabel team=a", "pods own n=1 cpu=500 mem=512\nselect team=b"}, []string{

@@ -75,7 +75,8 @@ func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.P
 	_ = sc.withProgress("packing", func() error { // it cannot fail
 		took := MeasureWork(func() { out = place(s) })
 		took.NoteIn(&out)
-		addWhatIf(out.Unplaced, s, func(key string) string { return groups[key] })
+		addWhatIf(out.Unplaced, s, func(key string) string { return groups[key] },
+			workload.File{}.PodSpecOf)
 		out.PreferencesUSD = pricePreferences(s, out, place)
 		return nil
 	})

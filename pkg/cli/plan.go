@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	corev1 "k8s.io/api/core/v1"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
@@ -196,7 +197,8 @@ func planWithPreferences(w workload.File, c instancetypes.Catalog, rules cluster
 		return p, err
 	}
 	s.Rules = rules
-	addWhatIf(p.Unplaced, s, w.IndexNames().GroupOf)
+	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(s.Pods))))
+	addWhatIf(p.Unplaced, s, w.IndexNames().GroupOf, w.PodSpecOf)
 	p.PreferencesUSD = pricePreferences(s, p, func(s cluster.Snapshot) workload.Placement {
 		return workload.FromPlan(w, binpack.Pods(s))
 	})
@@ -277,8 +279,9 @@ const (
 )
 
 // addWhatIf adds what would give pods of the first groups a place, by turns of namespaces. A change of a pod is one of
-// its whole group.
-func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key string) string) {
+// its whole group. spec is that of a pod, nil where it is not known.
+func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key string) string,
+	spec func(key string) *corev1.PodSpec) {
 	sells := binpack.ResolveOfferings(s)
 	s.Pods = slices.Clone(s.Pods)
 	for i := range s.Pods {
@@ -293,7 +296,11 @@ func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key strin
 		}
 		a := whatif.ForPod(s, sells, u.Pod, whatif.Limits{Work: left})
 		left -= a.Work
+		pod := spec(u.Pod)
 		for _, c := range a.Changes[:min(len(a.Changes), mostWouldHelp)] {
+			for i := range c.Edits {
+				placeRequest(&c.Edits[i], pod)
+			}
 			u.WouldHelp = append(u.WouldHelp, strings.ReplaceAll(c.String(), "Pod "+u.Pod, "the pods of "+u.Group))
 		}
 	}

@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/testing/scenario"
 )
@@ -54,6 +55,46 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pods x cpu=500 mem=512")
 	if a := ForPod(w.Snapshot, w.Market, "default/x-1", Limits{}); len(a.Changes) > 0 {
 		t.Errorf("without a NodePool: %v", a.Changes)
+	}
+}
+
+// A pod that nobody models for its claims gets no node by a selector that is called as one of them; what the selector or
+// the node affinity itself is refused for goes with it.
+func TestRefusedSelectors(t *testing.T) {
+	for pod, want := range map[string][]string{
+		"select gpu=true\nunmodelled ResourceClaimTemplate gpu: request g has selectors of its own": nil,
+		"select gpu=true\nunmodelled node selector: the label gpu is restricted, nodes do not carry it": {
+			"remove spec.nodeSelector.gpu true from Pod default/x-1"},
+		"unmodelled node affinity: the label karpenter.sh/initialized is restricted, pods may not ask for it": {
+			"remove spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution all terms from Pod default/x-1"},
+		"unmodelled node affinity by field (metadata.name in matchFields) is not supported": {
+			"remove spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution all terms from Pod default/x-1"},
+	} {
+		w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p", "pods x cpu=500 mem=512\n"+pod)
+		a := ForPod(w.Snapshot, w.Market, "default/x-1", Limits{})
+		if got := lists.Of(a.Changes, func(c Change) string { return c.Edits[0].String() }); !slices.Equal(got, want) {
+			t.Errorf("%s: got %q, want %q", pod, got, want)
+		}
+	}
+}
+
+// Huge pages are asked for in whole pages, so that a request of them is cut to none.
+func TestHugePagesAreDoneWithout(t *testing.T) {
+	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p", "pods x cpu=500 mem=512\nresource hugepages-2Mi 104857600")
+	a := ForPod(w.Snapshot, w.Market, "default/x-1", Limits{})
+	want := "change spec.containers[*].resources.requests.hugepages-2Mi of Pod default/x-1 from 104857600 to 0"
+	if len(a.Changes) != 1 || a.Changes[0].Edits[0].String() != want {
+		t.Errorf("got %v, want %q", a.Changes, want)
+	}
+}
+
+// NodePools that may launch many types make a question long, and so take of the work.
+func TestManyNodePoolsAreMuchWork(t *testing.T) {
+	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p\ntaint team=a:NoSchedule", "pods x cpu=500 mem=512")
+	w.Snapshot.Catalog.Types = make([]instancetypes.Facts, 1200)
+	w.Snapshot.Pools = slices.Repeat(w.Snapshot.Pools, 20)
+	if got, want := WorkOf(w.Snapshot), 400+4+40+20*1200/40; got != want {
+		t.Errorf("a question is %d, want %d", got, want)
 	}
 }
 

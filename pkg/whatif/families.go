@@ -76,10 +76,9 @@ func (p pods) selectorFamilies() (out []family) {
 			was, is := shown(p.NodeSelector, key), strings.Join(v, "")
 			return p.edit(pathOf(atSelector, key), was, is, func(p *cluster.Pod) {
 				p.NodeSelector = withKey(p.NodeSelector, key, v...)
-				why := slices.IndexFunc(p.Unmodelled, func(why string) bool { return strings.Contains(why, key) })
-				if len(v) == 0 && why >= 0 { // the selector that nobody can meet is gone
-					p.Unmodelled = without(p.Unmodelled, why)
-				}
+				p.Unmodelled = slices.DeleteFunc(slices.Clone(p.Unmodelled), func(why string) bool {
+					return len(v) == 0 && strings.HasPrefix(why, cluster.SelectorRefused) && strings.Contains(why, key)
+				})
 			})
 		}
 		f := single("", to())
@@ -107,10 +106,10 @@ func (p pods) nodeAffinityFamilies() (out []family) {
 			out = append(out, widening("", r, all, to))
 		}
 	}
-	if n := len(p.NodeAffinity); n > 0 {
-		out = append(out, single("", p.edit(pathOf(atNodeAffinity), fmt.Sprintf("%d terms", n), "",
-			func(p *cluster.Pod) { p.NodeAffinity = nil })))
-	}
+	refused := func(why string) bool { return strings.HasPrefix(why, cluster.AffinityRefused) }
+	out = append(out, single("", p.edit(pathOf(atNodeAffinity), "all terms", "", func(p *cluster.Pod) {
+		p.NodeAffinity, p.Unmodelled = nil, slices.DeleteFunc(slices.Clone(p.Unmodelled), refused)
+	}), len(p.NodeAffinity) > 0 || slices.ContainsFunc(p.Unmodelled, refused)))
 	return inPlace(atNodeAffinity, out...)
 }
 
@@ -157,12 +156,10 @@ func (p pods) tolerationFamilies(s cluster.Snapshot) (out []family) {
 	}
 	taints = cluster.Untolerated(taints, p.Tolerations)
 	for i, t := range taints {
-		if slices.Contains(taints[:i], t) {
-			continue
-		}
 		x := cluster.Toleration{Key: t.Key, Operator: "Equal", Value: t.Value, Effect: t.Effect}
 		out = append(out, single("", p.edit(pathOf("spec.tolerations"), "", t.String(),
-			func(p *cluster.Pod) { p.Tolerations = append(slices.Clone(p.Tolerations), x) }, nil)))
+			func(p *cluster.Pod) { p.Tolerations = append(slices.Clone(p.Tolerations), x) }, nil),
+			!slices.Contains(taints[:i], t)))
 	}
 	return out
 }
@@ -192,6 +189,8 @@ func (p pods) requestFamilies() (out []family) {
 		count := (was - 1) / step
 		if strings.Contains(name, "/") {
 			count = was
+		} else if strings.HasPrefix(name, "hugepages-") { // whole pages
+			step, count = was, 1
 		}
 		out = append(out, inSteps("", (was+step-1)/step*step, -step, count, func(to int64) Edit {
 			return p.edit(pathOf("spec.containers[*].resources.requests", name), resources.Format(name, was),

@@ -21,8 +21,8 @@ import (
 
 // Limits are what a search may do.
 type Limits struct {
-	// Work is how much of it may be done: a question is 400, three more for each node and four for each pod that waits.
-	// 0 is for DefaultWork, and less than that for none.
+	// Work is how much of it may be done: a question is 400, three more for each node, four for each pod that waits and
+	// one for 40 instance types of each NodePool. 0 is for DefaultWork, less for none.
 	Work int
 	// Accept reports whether the API server would take the NodePool of an edit; nil for one that takes all.
 	Accept func(p cluster.Pool) bool

@@ -10,6 +10,8 @@ import (
 	appsv1 "k8s.io/api/apps/v1"
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	resourcev1 "k8s.io/api/resource/v1"
+	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
@@ -345,6 +347,19 @@ func (m *Manifests) MergeOver(other Manifests) {
 		func(b v1beta1.CapacityBuffer) string { return b.Namespace + "/" + b.Name })
 	m.Templates = mergeByName(m.Templates, other.Templates,
 		func(t corev1.PodTemplate) string { return t.Namespace + "/" + t.Name })
+	m.Devices.MergeOver(other.Devices)
+}
+
+// MergeOver takes what other says about devices in place of what has the same name, and adds the rest.
+func (d *Devices) MergeOver(other Devices) {
+	d.Classes = mergeByName(d.Classes, other.Classes, func(c resourcev1.DeviceClass) string { return c.Name })
+	d.Slices = mergeByName(d.Slices, other.Slices, func(s resourcev1.ResourceSlice) string { return s.Name })
+	d.TaintRules = mergeByName(d.TaintRules, other.TaintRules,
+		func(r resourcev1beta2.DeviceTaintRule) string { return r.Name })
+	d.Claims = mergeByName(d.Claims, other.Claims,
+		func(c resourcev1.ResourceClaim) string { return c.Namespace + "/" + c.Name })
+	d.Templates = mergeByName(d.Templates, other.Templates,
+		func(t resourcev1.ResourceClaimTemplate) string { return t.Namespace + "/" + t.Name })
 }
 
 func mergeByName[T any](have, other []T, name func(T) string) []T {

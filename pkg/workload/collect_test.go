@@ -9,6 +9,35 @@ import (
 	"joiner.sh/pkg/workload/manifest"
 )
 
+// What another file says about devices takes the place of what has the same name, as with NodePools.
+func TestDevicesAreMergedByName(t *testing.T) {
+	read := func(text string) Manifests {
+		t.Helper()
+		m, err := ParseManifests([]byte(text))
+		if err != nil {
+			t.Fatal(err)
+		}
+		return m
+	}
+	m := read(`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: t, namespace: a}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}}`)
+	m.MergeOver(read(`{apiVersion: resource.k8s.io/v1, kind: DeviceClass, metadata: {name: gpu}, spec: {extendedResourceName: a.b/c}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaimTemplate, metadata: {name: t, namespace: b}}
+---
+{apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: [{name: r}]}}}
+---
+{apiVersion: resource.k8s.io/v1beta2, kind: DeviceTaintRule, metadata: {name: broken}}`))
+	d := m.Devices
+	if len(d.Classes) != 1 || d.Classes[0].Spec.ExtendedResourceName == nil || len(d.Templates) != 2 ||
+		len(d.Claims) != 1 || len(d.Claims[0].Spec.Devices.Requests) != 1 || len(d.TaintRules) != 1 {
+		t.Errorf("merged to %+v", d)
+	}
+}
+
 // collect reads manifests beside a NodePool.
 func collect(t *testing.T, text string) (File, []string, error) {
 	t.Helper()

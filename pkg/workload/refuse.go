@@ -37,6 +37,7 @@ func SpecRefusals(s corev1.PodSpec) []string {
 			}
 		}
 	}
+	out = append(out, badClaims(s)...)
 	if s.Resources != nil {
 		out = append(out, badPodResources(s)...)
 	}
@@ -64,6 +65,29 @@ func SpecRefusals(s corev1.PodSpec) []string {
 	if len(s.SchedulingGates) > 0 {
 		out = append(out, fmt.Sprintf("it waits for its scheduling gate %s; nothing is launched for it before",
 			s.SchedulingGates[0].Name))
+	}
+	return out
+}
+
+// badClaims says which claims of devices the API server refuses. Of one that names nothing says translate.Pod.
+func badClaims(s corev1.PodSpec) (out []string) {
+	given := map[string]bool{}
+	for _, c := range s.ResourceClaims {
+		if given[c.Name] {
+			out = append(out, fmt.Sprintf("claim %s is given twice; give each its own name", c.Name))
+		}
+		if given[c.Name] = true; c.ResourceClaimName != nil && c.ResourceClaimTemplateName != nil {
+			out = append(out, fmt.Sprintf("claim %s names a ResourceClaim and a ResourceClaimTemplate; the API server takes one of them",
+				c.Name))
+		}
+	}
+	for _, c := range slices.Concat(s.InitContainers, s.Containers) {
+		for _, r := range c.Resources.Claims {
+			if !given[r.Name] {
+				out = append(out, fmt.Sprintf("container %s uses the claim %s, which is not among the resourceClaims of the pod",
+					c.Name, r.Name))
+			}
+		}
 	}
 	return out
 }

@@ -125,6 +125,22 @@ func (g Group) BoundName(node string, i int) string {
 // PodKey names a full pod as a placement does: namespace/name.
 func PodKey(p *corev1.Pod) string { return namespaceOr(p.Namespace) + "/" + p.Name }
 
+// PodSpecOf is the spec of the pending pod with the key namespace/name, nil where there is none.
+func (f File) PodSpecOf(key string) *corev1.PodSpec {
+	for i := range f.Pods {
+		if PodKey(&f.Pods[i]) == key {
+			return &f.Pods[i].Spec
+		}
+	}
+	of := key[:max(0, strings.LastIndexByte(key, '-'))]
+	for i := range f.Groups {
+		if g := &f.Groups[i]; g.Namespace()+"/"+g.Name == of {
+			return &g.Pod.Spec
+		}
+	}
+	return nil
+}
+
 func namespaceOr(ns string) string {
 	if ns == "" {
 		return DefaultNamespace

@@ -169,6 +169,11 @@ func TestRefusals(t *testing.T) {
 		{`containers: [{name: a}], schedulingGates: [{name: wait}]`, "scheduling gate wait"},
 		{`containers: [{name: a}], schedulerName: fargate-scheduler`, "needs no node"},
 		{`containers: [{name: a, resources: {requests: {cpu: 100m, memory: 1Gi}}}], tolerations: [{operator: Exists}]`, ""},
+		{`containers: [{name: a, resources: {claims: [{name: gpus}]}}], resourceClaims: [{name: gpu, resourceClaimName: c}]`, "container a uses the claim gpus, which is not among the resourceClaims of the pod"},
+		{`containers: [{name: a}], initContainers: [{name: i, resources: {claims: [{name: x}]}}]`, "container i uses the claim x"},
+		{`containers: [{name: a}], resourceClaims: [{name: gpu, resourceClaimName: c, resourceClaimTemplateName: t}]`, "claim gpu names a ResourceClaim and a ResourceClaimTemplate; the API server takes one of them"},
+		{`containers: [{name: a}], resourceClaims: [{name: gpu, resourceClaimName: c}, {name: gpu, resourceClaimName: d}]`, "claim gpu is given twice; give each its own name"},
+		{`containers: [{name: a, resources: {claims: [{name: gpu}]}}], resourceClaims: [{name: gpu, resourceClaimName: c}]`, ""},
 	} {
 		f, err := ParseWorkload([]byte("groups: [{name: g, count: 1, pod: {spec: {" + c.spec + "}}}]"))
 		if err != nil {

@@ -9,6 +9,12 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
+// How words of Unmodelled begin that are about what the pod selects nodes by: they are gone where that is.
+const (
+	SelectorRefused = "node selector: "
+	AffinityRefused = "node affinity"
+)
+
 // Pod is what matters of a pod for placing, draining and counting it.
 type Pod struct {
 	Namespace string            `json:"namespace"`

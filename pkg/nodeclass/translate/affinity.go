@@ -52,7 +52,7 @@ func addNodeAffinity(out *cluster.Pod, n *corev1.NodeAffinity) {
 			}
 		}
 		if len(refused) == 0 {
-			refused = []string{"its required node affinity has no term and selects no node"}
+			refused = []string{cluster.AffinityRefused + " has no term and selects no node"}
 		}
 		// the daemon set controller pins its pods by field
 		if len(out.NodeAffinity) == 0 && out.Owner != cluster.OwnerDaemonSet {
@@ -73,13 +73,11 @@ func termRefusals(p *cluster.Pod, term []requirements.Requirement) (out []string
 	}
 	for _, r := range term {
 		why := valueRefusal(r)
-		if why != "" {
-			why = "node affinity: " + why
-		} else if p.NodeName == "" {
+		if why == "" && p.NodeName == "" {
 			why = labelRefusal(r)
 		}
 		if why != "" {
-			out = append(out, why)
+			out = append(out, cluster.AffinityRefused+": "+why)
 		}
 	}
 	return out
@@ -126,13 +124,13 @@ func nodeRequirement(key string, op corev1.NodeSelectorOperator, values []string
 
 func termFrom(t corev1.NodeSelectorTerm) ([]requirements.Requirement, error) {
 	if len(t.MatchFields) > 0 {
-		return nil, fmt.Errorf("node affinity by field (%s in matchFields) is not supported", t.MatchFields[0].Key)
+		return nil, fmt.Errorf("%s by field (%s in matchFields) is not supported", cluster.AffinityRefused, t.MatchFields[0].Key)
 	}
 	var out []requirements.Requirement
 	for _, e := range t.MatchExpressions {
 		r, err := nodeRequirement(e.Key, e.Operator, e.Values)
 		if err != nil {
-			return nil, fmt.Errorf("node affinity: %w", err)
+			return nil, fmt.Errorf("%s: %w", cluster.AffinityRefused, err)
 		}
 		out = append(out, r)
 	}

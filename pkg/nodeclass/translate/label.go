@@ -87,7 +87,7 @@ func addUnmodelled(out *cluster.Pod, p *corev1.Pod) {
 	for _, k := range slices.Sorted(maps.Keys(out.NodeSelector)) {
 		r := requirements.Of(k, out.NodeSelector[k])
 		if why := cmp.Or(valueRefusal(r), labelRefusal(r)); why != "" {
-			out.Unmodelled = append(out.Unmodelled, why)
+			out.Unmodelled = append(out.Unmodelled, cluster.SelectorRefused+why)
 		}
 	}
 }

@@ -153,15 +153,15 @@ func TestUnmodelled(t *testing.T) {
 		`{resourceClaims: [{name: gpu, resourceClaimTemplateName: t}]}`: nil,
 		`{resourceClaims: [{name: gpu, resourceClaimName: one}]}`:       nil,
 		`{schedulingGroup: {podGroupName: x}}`:                          {"scheduling in groups is not supported"},
-		`{nodeSelector: {kubernetes.io/hostname: n}}`:                   {"it selects its node by kubernetes.io/hostname, which no new node can promise"},
+		`{nodeSelector: {kubernetes.io/hostname: n}}`:                   {"node selector: it selects its node by kubernetes.io/hostname, which no new node can promise"},
 		`{nodeName: n, nodeSelector: {kubernetes.io/hostname: n}}`:      nil,
-		`{nodeSelector: {karpenter.sh/registered: "true"}}`:             {"the label karpenter.sh/registered is restricted, pods may not ask for it"},
-		`{nodeSelector: {sub.karpenter.k8s.aws/x: y}}`:                  {"the label sub.karpenter.k8s.aws/x is restricted, nodes do not carry it"},
-		`{nodeSelector: {karpenter.sh/capacity-type: cheap}}`:           {"karpenter.sh/capacity-type in (cheap): the capacity types are on-demand, spot and reserved"},
+		`{nodeSelector: {karpenter.sh/registered: "true"}}`:             {"node selector: the label karpenter.sh/registered is restricted, pods may not ask for it"},
+		`{nodeSelector: {sub.karpenter.k8s.aws/x: y}}`:                  {"node selector: the label sub.karpenter.k8s.aws/x is restricted, nodes do not carry it"},
+		`{nodeSelector: {karpenter.sh/capacity-type: cheap}}`:           {"node selector: karpenter.sh/capacity-type in (cheap): the capacity types are on-demand, spot and reserved"},
 		`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n]}]}]}}}}`: {
 			"node affinity by field (metadata.name in matchFields) is not supported"},
 		`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{}]}}}}`: {
-			"its required node affinity has no term and selects no node"},
+			"node affinity has no term and selects no node"},
 		`{affinity: {nodeAffinity: {requiredDuringSchedulingIgnoredDuringExecution: {nodeSelectorTerms: [{matchExpressions: [{key: x, operator: Gt, values: [many]}]}]}}}}`: {
 			`node affinity: requirement x: operator Gt needs one integer of at least 0, got "many"`},
 	} {
