@@ -196,6 +196,8 @@ func TestPodsThatShareAClaimMoveTogether(t *testing.T) {
 		{share("b", "cpu=1000 n=8", "s1 cpu=1000 n=1"), false, "not disrupting claim-n1: it would be replaced by its like"},
 		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=1"), false, goes},
 		{share("b", "cpu=1000 n=6", "s1 cpu=1000 n=2", "s2 cpu=1000 n=2"), false, goes},
+		{share("b", "cpu=1000 n=6", "s1 cpu=1000 n=2", "c cpu=1000 n=1"), false, goes},
+		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=2", "c cpu=1000 n=1"), false, "not disrupting claim-n1: it would be replaced by its like"},
 		{share("b", "cpu=1000 n=7", "s1 cpu=1000 n=2", "s2 cpu=1000 n=2"), false, "not disrupting claim-n1: it would be replaced by its like"},
 		{share("b", "cpu=120000 n=1", "s1 cpu=30000 n=2"), false, goes},
 		{share("b", "cpu=120000 n=1", "s1 cpu=40000 n=2"), false, "not disrupting claim-n1: it would be replaced by its like"}, // each alone has room

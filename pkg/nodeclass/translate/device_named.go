@@ -66,47 +66,60 @@ type sharers struct {
 
 // NoteSharing finds the pods of a namespace that share a ResourceClaim. Of several the oldest gets the devices.
 func (d DeviceClaims) NoteSharing(pods []*cluster.Pod) {
-	users := map[string]map[types.UID]bool{} // pods with the devices of a claim, of all owners
+	users := map[string]map[types.UID]bool{}
 	for _, p := range pods {
 		for _, name := range p.DeviceClaims {
-			key := p.Namespace + "/" + name
-			shared, allocated := d.sharing[key], d.claimed.named[key].allocated
-			switch {
-			case !allocated && p.Provisionable() || allocated && p.NodeName != "" && p.Reschedulable():
-				shared.pods = append(shared.pods, p)
-				shared.apart = shared.apart || p.NodeName != shared.pods[0].NodeName
-			case allocated && p.NodeName != "" && p.Active():
-				shared.others = "pod " + p.Name
-			}
-			d.sharing[key] = shared
-			if allocated && p.NodeName != "" {
-				if users[key] == nil {
-					users[key] = map[types.UID]bool{}
-				}
-				users[key][types.UID(p.UID)] = true
-			}
+			d.addSharer(p.Namespace+"/"+name, p, users)
 		}
 	}
 	for key, shared := range d.sharing {
-		for _, u := range d.claimed.named[key].users {
-			if isPod := u.APIGroup == "" && u.Resource == "pods"; !isPod || !users[key][u.UID] {
-				shared.others = strings.TrimSuffix(u.Resource, "s") + " " + u.Name
-			}
-		}
+		shared.others = cmp.Or(d.claimed.named[key].otherUser(users[key]), shared.others)
 		slices.SortFunc(shared.pods, func(a, b *cluster.Pod) int {
 			return cmp.Or(a.Created.Compare(b.Created), cmp.Compare(a.Name, b.Name))
 		})
 		d.sharing[key] = shared
 		if len(shared.pods) > 1 {
 			p := shared.pods[0]
-			p.Labels = maps.Clone(p.Labels)
-			if p.Labels == nil {
-				p.Labels = map[string]string{}
-			}
+			labels := map[string]string{}
+			maps.Copy(labels, p.Labels)
 			_, name, _ := strings.Cut(key, "/")
-			p.Labels[cluster.SharedClaim+name] = "first"
+			labels[cluster.SharedClaim+name] = "first"
+			p.Labels = labels
 		}
 	}
+}
+
+// addSharer adds a pod that names the claim. Users are the pods on nodes that name an allocated one, by claim.
+func (d DeviceClaims) addSharer(key string, p *cluster.Pod, users map[string]map[types.UID]bool) {
+	shared, allocated := d.sharing[key], d.claimed.named[key].allocated
+	joins := p.Provisionable()
+	if allocated {
+		joins = p.NodeName != "" && p.Reschedulable()
+	}
+	switch {
+	case joins:
+		shared.pods = append(shared.pods, p)
+		shared.apart = shared.apart || p.NodeName != shared.pods[0].NodeName
+	case allocated && p.NodeName != "" && p.Active():
+		shared.others = "pod " + p.Name
+	}
+	d.sharing[key] = shared
+	if allocated && p.NodeName != "" {
+		if users[key] == nil {
+			users[key] = map[types.UID]bool{}
+		}
+		users[key][types.UID(p.UID)] = true
+	}
+}
+
+// otherUser is who has the devices of the claim beside these pods; empty for nobody.
+func (c namedClaim) otherUser(pods map[types.UID]bool) (who string) {
+	for _, u := range c.users {
+		if u.APIGroup != "" || u.Resource != "pods" || !pods[u.UID] {
+			who = strings.TrimSuffix(u.Resource, "s") + " " + u.Name
+		}
+	}
+	return who
 }
 
 // stayer is who has the devices that the pod has, and does not go when its node does; empty for nobody.

@@ -84,6 +84,9 @@ func (d DeviceClaims) taintProblem(ask deviceAsk) string {
 // RefuseTainted refuses the pods that request extended resources of which rules taint all devices, since such a pod
 // tolerates none. It is called before FillPod. A resource that a kubelet reports comes from a device plugin too.
 func RefuseTainted(s *cluster.Snapshot, classes []DeviceClass) {
+	if !slices.ContainsFunc(classes, func(c DeviceClass) bool { return len(c.taints) > 0 }) {
+		return
+	}
 	for _, name := range UnmetResources(*s) {
 		c, _ := ServingClass(classes, name)
 		why := c.untolerated(nil)
