@@ -85,6 +85,19 @@ func TestVeryManyPools(t *testing.T) {
 	}
 }
 
+// Pools that are few, and together sell more than a pass looks at, are looked at for the pods that wait: the pod of the
+// last team gets its node.
+func TestFewPoolsThatSellVeryMuch(t *testing.T) {
+	s := tenants(t, 99)
+	s.Pools = slices.DeleteFunc(s.Pools, func(p cluster.Pool) bool { return p.Labels["team"] == "" })
+	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeSelector == nil })
+	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
+	p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+	if len(s.Pools) != 99 || len(s.Pods) != 10 || len(p.Unplaced) > 0 {
+		t.Errorf("with %d pools %d of %d pods are unplaced: %v", len(s.Pools), len(p.Unplaced), len(s.Pods), p.Unplaced)
+	}
+}
+
 // Leaving out pools that no pod may use, or that are like others, changes nothing about what pods get.
 func TestPoolsLeftOutAreNotMissed(t *testing.T) {
 	for seed := range uint64(60) {

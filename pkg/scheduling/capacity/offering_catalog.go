@@ -53,7 +53,7 @@ type CatalogBuilder struct {
 }
 
 // FindPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
-// they can launch. Up to few pools are all looked at.
+// they can launch. Up to few pools are all looked at, unless they sell more than one pass looks at.
 func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, few int,
 	sells func(class string) []instancetypes.Type) *Catalog {
 	c := b.listPools(dims, as, few)
@@ -65,6 +65,9 @@ func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, 
 	c.CountUse(b.S, b.All, sold)
 	b.setAside()
 	b.stockAll(sold)
+	if len(c.Offerings) >= mostOfferings && !c.HasMany() {
+		return b.FindPools(dims, as, 0, sells)
+	}
 	c.rankSale()
 	return c
 }
