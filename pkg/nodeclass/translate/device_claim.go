@@ -197,10 +197,15 @@ func (d DeviceClaims) HasMostTemplates() bool { return len(d.templates) >= mostD
 func (d DeviceClaims) FillPod(p *cluster.Pod) {
 	names, claims := p.DeviceTemplates, p.DeviceClaims
 	p.DeviceTemplates, p.DeviceClaims = nil, nil
-	now, anew, problems, counted := map[string]int64{}, map[string]int64{}, []string(nil), true
+	now, anew, problems := map[string]int64{}, map[string]int64{}, []string(nil)
 	add := func(claim string, ask deviceAsk, into map[string]int64) {
-		why := d.count(ask, into)
-		counted = counted && why == ""
+		asked := map[string]int64{}
+		why := d.count(ask, asked)
+		for name, n := range asked {
+			if why == "" {
+				into[name] += n
+			}
+		}
 		if why = cmp.Or(why, d.taintProblem(ask)); why != "" {
 			problems = append(problems, claim+": "+why)
 		}
@@ -213,7 +218,7 @@ func (d DeviceClaims) FillPod(p *cluster.Pod) {
 		add("ResourceClaim "+name, ask, into)
 	}
 	p.Unmodelled = slices.Concat(p.Unmodelled, slices.Compact(problems))
-	if !counted || len(problems) > 0 && p.NodeName == "" {
+	if len(problems) > 0 && p.NodeName == "" {
 		return
 	}
 	if len(anew) > 0 {

@@ -106,3 +106,20 @@ func TestPodsThatHaveOneClaim(t *testing.T) {
 		}
 	}
 }
+
+// Of a pod on a node those claims count that can be counted, so that nobody else takes their devices for free.
+func TestPodsThatHaveMoreThanIsCounted(t *testing.T) {
+	const gpus = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
+	claims := translate.NewDeviceClaims(translate.UsualDeviceClasses(), translate.NewClaimedDevices())
+	for name, request := range map[string]string{"two": `exactly: {deviceClassName: gpu.nvidia.com, count: 2}`, "first": `firstAvailable: [{name: x, deviceClassName: gpu.nvidia.com}]`, "none": `exactly: {deviceClassName: none}`} {
+		in := read[resourcev1.ResourceClaimTemplate](t, `{metadata: {name: `+name+`, namespace: default}, spec: {spec: {devices: {requests: [{name: r, `+request+`}]}}}}`)
+		claims.AddTemplate(&in)
+	}
+	for node, want := range map[string]int64{"n1": 2, "": 0} {
+		p := cluster.Pod{Namespace: "default", Name: "a", UID: "u", NodeName: node, Need: resources.List{CPU: 100, Pods: 1}, DeviceTemplates: []string{"first", "none", "two"}}
+		claims.FillPod(&p)
+		if p.Need.Get(gpus) != want || len(p.Need.Extended) != int(want/2) || len(p.Unmodelled) != 2 {
+			t.Errorf("on node %q it needs %s, %q", node, p.Need, p.Unmodelled)
+		}
+	}
+}
