@@ -187,7 +187,7 @@ func TestPlanOfClaims(t *testing.T) {
 		if len(p.NodeClaims) != c.nodes || !strings.Contains(why, c.says) || c.nodes > 0 && strings.Contains(progress, "no such field") {
 			t.Errorf("%s %s: %d nodes, %s\n%s", c.version, c.request, len(p.NodeClaims), why, progress)
 		}
-		if strings.Contains(out, "spec.containers[*].resources.requests.deviceclass") {
+		if strings.Contains(out, "spec.containers[*].resources.limits.deviceclass") {
 			t.Errorf("%s %s: a field that pods do not have is to be changed: %s", c.version, c.request, out)
 		}
 	}

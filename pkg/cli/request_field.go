@@ -9,18 +9,18 @@ import (
 	"joiner.sh/pkg/whatif"
 )
 
-// containerRequests is where a change of a request is by what does not know the pod's spec.
-const containerRequests = "spec.containers[*].resources.requests."
-
-// requestFieldOf is where the pod asks for most of the resource: as a whole, in an init container that asks for more
-// than its containers do together, or in these.
-func requestFieldOf(s *corev1.PodSpec, name corev1.ResourceName) string {
-	if s == nil {
-		return containerRequests + string(name)
+// requestFieldOf is where the pod asks for most of the resource that a change of its containers is about: as a whole, in
+// an init container that asks for more than the containers do together, or in these, as where nobody knows the spec.
+func requestFieldOf(s *corev1.PodSpec, field string) string {
+	of, is := strings.CutPrefix(field, "spec.containers[*].resources.")
+	if !is || s == nil {
+		return field
 	}
+	_, resourceName, _ := strings.Cut(of, ".") // of requests or limits
+	name := corev1.ResourceName(resourceName)
 	if s.Resources != nil {
 		if _, whole := s.Resources.Requests[name]; whole {
-			return "spec.resources.requests." + string(name)
+			return "spec.resources." + of
 		}
 	}
 	var together, most resource.Quantity
@@ -33,15 +33,13 @@ func requestFieldOf(s *corev1.PodSpec, name corev1.ResourceName) string {
 		}
 	}
 	if most.Cmp(together) > 0 {
-		return "spec.initContainers[*].resources.requests." + string(name)
+		return "spec.initContainers[*].resources." + of
 	}
-	return containerRequests + string(name)
+	return field
 }
 
 // placeRequest has a change of a request of the pod say the field that has it.
 func placeRequest(e *whatif.Edit, s *corev1.PodSpec) {
-	if name, is := strings.CutPrefix(e.Field, containerRequests); is {
-		to := requestFieldOf(s, corev1.ResourceName(name))
-		e.Field, e.Place = to, strings.ReplaceAll(e.Place, e.Field, to)
-	}
+	to := requestFieldOf(s, e.Field)
+	e.Field, e.Place = to, strings.ReplaceAll(e.Place, e.Field, to)
 }

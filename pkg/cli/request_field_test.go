@@ -25,7 +25,7 @@ func TestRequestsAreChangedWhereTheyStand(t *testing.T) {
 		if err := yaml.Unmarshal([]byte(spec), &s); err != nil {
 			t.Fatal(err)
 		}
-		if got := requestFieldOf(&s, corev1.ResourceCPU); got != want {
+		if got := requestFieldOf(&s, "spec.containers[*].resources.requests.cpu"); got != want {
 			t.Errorf("%s: %s, want %s", spec, got, want)
 		}
 		docs, err := manifest.ParseManifests("", []byte("{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: p}, spec: {template: {spec: {nodeClassRef: {group: karpenter.k8s.aws, kind: EC2NodeClass, name: d}, "+

@@ -78,11 +78,11 @@ func TestRefusedSelectors(t *testing.T) {
 	}
 }
 
-// Huge pages are asked for in whole pages, so that a request of them is cut to none.
+// Huge pages are asked for in whole pages, so that a limit of them, which is the request, is cut to none.
 func TestHugePagesAreDoneWithout(t *testing.T) {
 	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p", "pods x cpu=500 mem=512\nresource hugepages-2Mi 104857600")
 	a := ForPod(w.Snapshot, w.Market, "default/x-1", Limits{})
-	want := "change spec.containers[*].resources.requests.hugepages-2Mi of Pod default/x-1 from 104857600 to 0"
+	want := "change spec.containers[*].resources.limits.hugepages-2Mi of Pod default/x-1 from 104857600 to 0"
 	if len(a.Changes) != 1 || a.Changes[0].Edits[0].String() != want {
 		t.Errorf("got %v, want %q", a.Changes, want)
 	}

@@ -186,14 +186,14 @@ func (p pods) requestFamilies() (out []family) {
 		}
 		was := p.Need.Get(name) // 1 of pods, which is not cut
 		_, step := stepsOf(name)
-		count := (was - 1) / step
+		count, list := (was-1)/step, "requests" // of devices and huge pages the limits, which must be the same
 		if strings.Contains(name, "/") {
-			count = was
+			count, list = was, "limits"
 		} else if strings.HasPrefix(name, "hugepages-") { // whole pages
-			step, count = was, 1
+			step, count, list = was, 1, "limits"
 		}
 		out = append(out, inSteps("", (was+step-1)/step*step, -step, count, func(to int64) Edit {
-			return p.edit(pathOf("spec.containers[*].resources.requests", name), resources.Format(name, was),
+			return p.edit(pathOf("spec.containers[*].resources", list, name), resources.Format(name, was),
 				resources.Format(name, to), func(p *cluster.Pod) { p.Need = p.Need.With(name, to) })
 		}))
 	}

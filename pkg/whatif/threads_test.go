@@ -78,7 +78,7 @@ func threads() []thread {
 		{"KP#4192: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none", "pods x cpu=2000 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
 		{"KC#2438: the EC2NodeClass selects no subnet", []string{"class none broken=(no subnets)", "pool p class=none\nrequire capacity In spot on-demand", "pods x cpu=4000 mem=512"}, "change status.conditions[type=Ready] of EC2NodeClass none from no subnets to True"},
 		{"KP#2217: no type has vpc.amazonaws.com/pod-eni (where a setting has them counted, which Joiner always does)", []string{"pool p",
-			"pods x cpu=500 mem=512\nresource vpc.amazonaws.com/pod-eni 1"}, "change spec.containers[*].resources.requests.vpc.amazonaws.com/pod-eni of Pod default/x-1 from 1 to 0"},
+			"pods x cpu=500 mem=512\nresource vpc.amazonaws.com/pod-eni 1"}, "change spec.containers[*].resources.limits.vpc.amazonaws.com/pod-eni of Pod default/x-1 from 1 to 0"},
 		{"KP#8068: the limits of the pool with GPUs have room for one node", []string{"type gpu cpu=4000 mem=16384 milliusd=500\nresource nvidia.com/gpu 1",
 			"pool gpu\nlimit cpu 4000\ntaint nvidia.com/gpu:NoSchedule", "pool spot\nrequire type In m.l m.xl", "node n type=gpu zone=a pool=gpu",
 			"pods old on=n cpu=500 mem=512\nresource nvidia.com/gpu 1", "pods x cpu=500 mem=512\nresource nvidia.com/gpu 1\ntolerate nvidia.com/gpu:NoSchedule"},

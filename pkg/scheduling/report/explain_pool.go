@@ -181,15 +181,21 @@ func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capac
 	need := v.Class.Pod.Need
 	var most resources.List
 	var daemons []int
+	crowded := true // by daemons, as many as a node may have pods
 	for _, o := range all {
 		most = most.Max(o.InstanceType.Type.Allocatable)
 		daemons = append(daemons, o.Daemons...)
+		crowded = crowded && o.InstanceType.Type.Allocatable.Pods <= int64(len(o.Daemons))
 	}
 	what := need.With(resources.Pods, 0).String()
 	less := ""
 	if len(daemons) > 0 {
 		slices.Sort(daemons)
-		less = ", less what its daemons take: " + e.Solution.W.Admissions.LargestDaemons(slices.Compact(daemons), most)
+		list := e.Solution.W.Admissions.LargestDaemons(slices.Compact(daemons), most)
+		if crowded {
+			return fmt.Sprintf("no node may have more than %d pods, and its daemons are as many: %s", most.Pods, list)
+		}
+		less = ", less what its daemons take: " + list
 	}
 	short := need.Short(most)
 	if len(short) == 0 {
