@@ -326,8 +326,10 @@ func writePod(o *corev1.Pod, before, after cluster.Pod, e whatif.Edit) error {
 					cmp.Or(string(p.Protocol), "TCP") == e.From
 			})
 		}
-	case strings.Contains(e.Field, "resources.requests."):
-		cutRequests(spec, e.Field[strings.LastIndex(e.Field, "requests.")+len("requests."):], before, after)
+	case strings.Contains(e.Field, ".resources."):
+		_, of, _ := strings.Cut(e.Field, ".resources.")
+		_, name, _ := strings.Cut(of, ".") // of requests or limits
+		cutRequests(spec, name, before, after)
 	default:
 		return fmt.Errorf("Pod %s", e.Field)
 	}

@@ -69,8 +69,8 @@ func (p *Pod) sharedClaims() (out []string) {
 	return out
 }
 
-// budgetOfSharers says which PodDisruptionBudget lets fewer pods go at once than share a ResourceClaim, or nothing. Those
-// in their stead get devices when the last of them is gone, and are not ready before.
+// budgetOfSharers says which PodDisruptionBudget lets fewer pods go at once than share a ResourceClaim, or nothing.
+// Those in their stead get devices when the last of them is gone, and are not ready before.
 func (o Obstacles) budgetOfSharers(pods []*Pod) string {
 	type share struct {
 		budget *Budget

@@ -77,8 +77,8 @@ func newestSlices(all []DeviceSlice) []DeviceSlice {
 }
 
 // deviceCount is how many devices of a DeviceClass a node has that are allocated or may be, how many of them were not
-// allocated through that class, how many nobody has, and how many more are tainted. By PCIe root it has those that are no
-// partitions.
+// allocated through that class, how many nobody has, and how many more are tainted. By PCIe root it has those that are
+// no partitions.
 type deviceCount struct {
 	all, others, free, tainted int64
 	roots                      map[string]rootCount
@@ -115,8 +115,7 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		tainted                 bool
 	}
 	var all []device
-	// counters by device; by counters, through which class somebody took from them
-	sets, drained := map[string][]string{}, map[string][]string{}
+	sets := map[string][]string{} // counters by device
 	for _, s := range parts {
 		maps.Copy(sets, s.counters)
 		for class, names := range s.selected {
@@ -125,13 +124,7 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 			}
 		}
 	}
-	for name := range sets {
-		if through, ok := taken[DeviceID{pool, name}]; ok {
-			for _, set := range sets[name] {
-				drained[set] = append(drained[set], through)
-			}
-		}
-	}
+	drained := drainedCounters(pool, sets, taken)
 	slices.SortFunc(all, func(a, b device) int {
 		return cmp.Or(cmp.Compare(a.class, b.class), cmp.Compare(a.name, b.name), cmp.Compare(a.node, b.node))
 	})
@@ -173,6 +166,19 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		}
 		k[d.node][d.class] = n
 	}
+}
+
+// drainedCounters are, by counters, the classes through which somebody took from them; sets are counters by device.
+func drainedCounters(pool devicePool, sets map[string][]string, taken map[DeviceID]string) map[string][]string {
+	out := map[string][]string{}
+	for name, of := range sets {
+		if through, ok := taken[DeviceID{pool, name}]; ok {
+			for _, set := range of {
+				out[set] = append(out[set], through)
+			}
+		}
+	}
+	return out
 }
 
 // addOnRoot counts one more device on a PCIe root.

@@ -34,8 +34,8 @@ func NewDeviceTaintRules(all []resourcev1beta2.DeviceTaintRule) (out []DeviceTai
 	return out
 }
 
-// anyNode reports whether the rule taints all devices of a driver or of all, those of new nodes too. Such a rule refuses
-// pods: see TaintClasses.
+// anyNode reports whether the rule taints all devices of a driver or of all, those of new nodes too. Such a rule
+// refuses pods: see TaintClasses.
 func (r DeviceTaintRule) anyNode() bool { return r.pool == nil && r.device == nil }
 
 // taints reports whether the rule takes one device away.

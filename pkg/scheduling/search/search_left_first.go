@@ -28,7 +28,7 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 	if len(w.Classes.Waiting) > fewPods || !best.IsShort() {
 		return best
 	}
-	alone := len(w.Classes.List) > 1 && placesMoreAlone(w, best, st.pricing)
+	alone := placesMoreAlone(w, best, st.pricing)
 	again := func() *packing.Solution {
 		a := withinLimits(w, packByPrices(w, st), st)
 		if a.LeavesFewer(best) {
@@ -51,11 +51,7 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 		st.ByPriority = true
 	}
 	if best.IsShort() && best.MayBeLimited() {
-		ranks, n := rankByShare(w)
-		if st.Turns = smallFirst(ranks, n); n > 1 {
-			again()
-		}
-		for _, turns := range dearLast(ranks, n) {
+		for _, turns := range turnsByShare(w) {
 			if st.Turns = turns; best.IsShort() {
 				again()
 			}
@@ -69,6 +65,9 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 
 // placesMoreAlone reports whether the classes that the solution leaves would have more places if there were no others.
 func placesMoreAlone(w *packing.Problem, best *packing.Solution, px *prices.Pricing) bool {
+	if len(w.Classes.List) == 1 {
+		return false
+	}
 	a := w.NewSolution(plainStrategy(w, px).Strategy)
 	a.PackTier(func(k *podclass.Class) bool { return len(best.Rest[k.ID]) > 0 })
 	return slices.ContainsFunc(w.Classes.List,
@@ -92,6 +91,16 @@ func takeTurns(a *packing.Solution, turns map[int]int, which func(*packing.Probl
 		}
 	}
 	return moved && most <= mostTurns
+}
+
+// turnsByShare are turns in which classes choose by the price of a pod's share, one after the other; none where all have
+// the same.
+func turnsByShare(w *packing.Problem) []map[int]int {
+	ranks, n := rankByShare(w)
+	if n < 2 {
+		return nil
+	}
+	return append([]map[int]int{smallFirst(ranks, n)}, dearLast(ranks, n)...)
 }
 
 // smallFirst are turns in which pods choose before those that cost more on nodes of their own: before those of a higher
