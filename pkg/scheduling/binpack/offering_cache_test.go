@@ -130,7 +130,8 @@ func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 	}
 }
 
-// What a cache of offerings has is not used for a market with another price, nor for pods that ask for something new.
+// What a cache of offerings has is not used for a market with another price or with nothing, nor for pods that ask for
+// something new.
 func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 	s := identical(t, 3)
 	all := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
@@ -152,10 +153,10 @@ func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 		what  string
 		s     cluster.Snapshot
 		types []instancetypes.Type
-	}{{"at first", s, now}, {"at another price", s, later}, {"with a pod that asks for a GPU", withGPU, later}} {
+	}{{"at first", s, now}, {"at another price", s, later}, {"when nothing is sold", s, nil}, {"with a pod that asks for a GPU", withGPU, later}} {
 		sells := func(string) []instancetypes.Type { return c.types }
 		want, got := PodsFrom(c.s, sells), d.WhatIf(c.s, sells).PlanPods(c.s)
-		if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" || len(want.Launches) == 0 {
+		if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" || (len(want.Launches) == 0) != (c.types == nil) {
 			t.Errorf("%s (-anew +cached):\n%s", c.what, diff)
 		}
 	}
