@@ -1,6 +1,6 @@
 module joiner.sh/infra/bench
 
-go 1.26.10
+go 1.26.11
 
 replace joiner.sh => ../..
 
@@ -8,7 +8,7 @@ require (
 	github.com/aws/aws-sdk-go-v2 v1.47.6
 	github.com/aws/aws-sdk-go-v2/service/ec2 v1.344.0
 	github.com/aws/aws-sdk-go-v2/service/ssm v1.81.3
-	github.com/aws/karpenter-provider-aws v1.15.1
+	github.com/aws/karpenter-provider-aws v1.15.2
 	github.com/aws/smithy-go v1.28.8
 	github.com/awslabs/operatorpkg v0.0.0-20261002163259-5e8ed3699dea
 	github.com/go-logr/logr v1.4.4

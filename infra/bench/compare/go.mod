@@ -1,6 +1,6 @@
 module joiner.sh/infra/bench/compare
 
-go 1.26.10
+go 1.26.11
 
 replace joiner.sh => ../../..
 
@@ -119,7 +119,7 @@ require (
 	github.com/aws/aws-sdk-go-v2/service/sso v1.39.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/ssooidc v1.44.2 // indirect
 	github.com/aws/aws-sdk-go-v2/service/sts v1.51.7 // indirect
-	github.com/aws/karpenter-provider-aws v1.15.1 // indirect
+	github.com/aws/karpenter-provider-aws v1.15.2 // indirect
 	github.com/aws/smithy-go v1.28.8 // indirect
 	github.com/awslabs/operatorpkg v0.0.0-20261002163259-5e8ed3699dea // indirect
 	github.com/beorn7/perks v1.0.1 // indirect

@@ -59,7 +59,7 @@ func classOf(t *testing.T, text string) *EC2NodeClass {
 	return c
 }
 
-// The numbers are those that Karpenter 1.14.1 (v5) and 1.15.1 (v6) give the same classes. If one changes, every node of
+// The numbers are those that Karpenter 1.14.1 (v5) and 1.15.2 (v6) give the same classes. If one changes, every node of
 // every cluster drifts.
 func TestHashIsKarpenters(t *testing.T) {
 	for _, c := range []struct{ class, ca, v5, v6 string }{
