@@ -30,7 +30,7 @@ type Limits struct {
 
 // DefaultWork is about a second of one core: in a cluster of 500 nodes thirty questions, which is each edit of a usual
 // pod alone, and in a small one as many as pairs take.
-const DefaultWork = 60_000
+const DefaultWork = 64_000
 
 // ForPod finds what would give the pod namespace/name a node, which a pass leaves without. Nothing is asked where it
 // has one, or gets one as it is.

@@ -93,8 +93,8 @@ func takeTurns(a *packing.Solution, turns map[int]int, which func(*packing.Probl
 	return moved && most <= mostTurns
 }
 
-// turnsByShare are turns in which classes choose by the price of a pod's share, one after the other; none where all have
-// the same.
+// turnsByShare are turns in which classes choose by the price of a pod's share, one after the other; none where all
+// have the same.
 func turnsByShare(w *packing.Problem) []map[int]int {
 	ranks, n := rankByShare(w)
 	if n < 2 {

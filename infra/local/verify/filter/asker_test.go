@@ -14,6 +14,7 @@ import (
 
 	"joiner.sh/infra/local/controlplane/client"
 	"joiner.sh/infra/local/controlplane/filter"
+	"joiner.sh/pkg/model/plan"
 )
 
 // kube-scheduler of this minor version and of another judge alike with their default gates, but for two things. 1.36
@@ -110,4 +111,22 @@ func (a asker) settle(q filter.Question) (filter.Question, []filter.Verdict) {
 		q.Pods = again
 	}
 	return q, a.ask(q)
+}
+
+// disagreements are what the scheduler says against the plan of the draw.
+func (a asker) disagreements(d *draw, p plan.Plan) (out []string) {
+	taken, verdicts := a.settle(d.rules.taint(d.seated(p)))
+	for _, v := range verdicts {
+		if v.Plugin != "" {
+			out = append(out, fmt.Sprintf("%s refuses %s on %s: %s", v.Plugin, v.Pod, v.Node, v.Why))
+		}
+	}
+	for _, q := range d.unseated(p, taken) {
+		for _, v := range a.ask(d.rules.taint(q)) {
+			if v.Plugin == "" && strings.HasPrefix(v.Node, extra) {
+				out = append(out, fmt.Sprintf("%s has no place, and %s takes it", v.Pod, v.Node))
+			}
+		}
+	}
+	return out
 }

@@ -386,21 +386,3 @@ func TestDraws(t *testing.T) {
 	}
 	t.Logf("plugins %v, pods with devices on one PCIe root %v, others %v", refusing, rooted, ruled)
 }
-
-// disagreements are what the scheduler says against the plan of the draw.
-func (a asker) disagreements(d *draw, p plan.Plan) (out []string) {
-	taken, verdicts := a.settle(d.rules.taint(d.seated(p)))
-	for _, v := range verdicts {
-		if v.Plugin != "" {
-			out = append(out, fmt.Sprintf("%s refuses %s on %s: %s", v.Plugin, v.Pod, v.Node, v.Why))
-		}
-	}
-	for _, q := range d.unseated(p, taken) {
-		for _, v := range a.ask(d.rules.taint(q)) {
-			if v.Plugin == "" && strings.HasPrefix(v.Node, extra) {
-				out = append(out, fmt.Sprintf("%s has no place, and %s takes it", v.Pod, v.Node))
-			}
-		}
-	}
-	return out
-}
