@@ -14,6 +14,8 @@ import (
 	"github.com/google/go-cmp/cmp/cmpopts"
 	"sigs.k8s.io/yaml"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/testing/plancheck"
 	"joiner.sh/pkg/workload"
@@ -210,7 +212,7 @@ func TestPreferencesOfAPlan(t *testing.T) {
 // What the preferences of a cluster's pods cost is told as for those of a file.
 func TestPreferencesOfAClustersPlan(t *testing.T) {
 	for want, affinity := range map[string]string{"0.0982": ratherAlone, "0.0000": ""} {
-		p := planSnapshot(snapshotOf(t, twoPods(t, affinity)), "live", terminalOutput{out: io.Discard, progress: io.Discard})
+		p := planSnapshot(snapshotOf(t, twoPods(t, affinity)), "live", func(string) *corev1.PodSpec { return nil }, terminalOutput{out: io.Discard, progress: io.Discard})
 		if got := fmt.Sprintf("%.4f", p.PreferencesUSD); got != want || p.CountUnplaced() > 0 || p.PlanSeconds <= 0 {
 			t.Errorf("with %q preferences cost %s, want %s, and %d pods have no place", affinity, got, want, p.CountUnplaced())
 		}

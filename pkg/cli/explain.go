@@ -209,7 +209,7 @@ func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
 // pod reads the pod namespace/name, as far as anybody can tell.
 func (s editPlaces) pod(key string) (p corev1.Pod) {
 	namespace, name, _ := strings.Cut(key, "/")
-	if o := s.get(podPath(namespace, name)); o != nil {
+	if o := s.get(fmt.Sprintf(podMakers()["Pod"], url.PathEscape(namespace), url.PathEscape(name))); o != nil {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) // as far as it goes
 	}
 	return p
@@ -228,13 +228,10 @@ func (s editPlaces) podState(key string) explain.PodState {
 	return out
 }
 
-func podPath(namespace, name string) string {
-	return "/api/v1/namespaces/" + url.PathEscape(namespace) + "/pods/" + url.PathEscape(name)
-}
-
-// podMakers are the paths of what makes pods, by kind.
+// podMakers are the paths of pods and of what makes them, by kind.
 func podMakers() map[string]string {
-	return map[string]string{"ReplicaSet": "/apis/apps/v1/namespaces/%s/replicasets/%s",
+	return map[string]string{"Pod": "/api/v1/namespaces/%s/pods/%s",
+		"ReplicaSet":  "/apis/apps/v1/namespaces/%s/replicasets/%s",
 		"Deployment":  "/apis/apps/v1/namespaces/%s/deployments/%s",
 		"StatefulSet": "/apis/apps/v1/namespaces/%s/statefulsets/%s",
 		"Job":         "/apis/batch/v1/namespaces/%s/jobs/%s",
@@ -248,15 +245,15 @@ const mostOwners = 5
 // template.
 func (s editPlaces) makerOf(namespace, pod string) (kind, name string, template []string) {
 	kind, name = "Pod", pod
-	o := s.get(podPath(namespace, pod))
+	o := s.get(fmt.Sprintf(podMakers()[kind], url.PathEscape(namespace), url.PathEscape(name)))
 	for range mostOwners {
 		if o == nil || metav1.GetControllerOfNoCopy(o) == nil {
 			break
 		}
 		kind, name = metav1.GetControllerOfNoCopy(o).Kind, metav1.GetControllerOfNoCopy(o).Name
 		at, known := podMakers()[kind]
-		if !known {
-			break // nobody knows where it has its template
+		if !known || kind == "Pod" {
+			break // nobody knows where it has its template, and a pod has none
 		}
 		if template = []string{"spec", "template"}; kind == "CronJob" {
 			template = []string{"spec", "jobTemplate", "spec", "template"}
@@ -274,10 +271,7 @@ func (s editPlaces) accept(p cluster.Pool) bool {
 	o.Spec.Template.Spec.Requirements = translate.ClaimRequirements(p.Requirements)
 	o.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass",
 		Name: p.Class}
-	body, err := json.Marshal(o)
-	if err != nil {
-		return false
-	}
+	body, _ := json.Marshal(o) // nothing is refused
 	v, _, err := s.judge.Judge(o.APIVersion, o.Kind, body)
 	return err == nil && len(v.Refused) == 0
 }
@@ -309,7 +303,7 @@ func (s editPlaces) placeOf(e whatif.Edit) string {
 	}
 	fixed := kind == "Job" || kind == "Pod" && !strings.HasPrefix(e.Field, "metadata.annotations")
 	patch, ok := e.MergePatch(template...)
-	if _, known := podMakers()[kind]; !ok || fixed || e.Kind == "Pod" && kind != "Pod" && !known {
+	if _, known := podMakers()[kind]; !ok || fixed || e.Kind == "Pod" && !known {
 		where := strings.Join(append(slices.Clone(template), e.Field), ".")
 		return "manifest of " + whatif.Edit{Kind: kind, Namespace: e.Namespace, Name: name}.Object() + ": " + where
 	}

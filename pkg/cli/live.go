@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/nodeclass"
@@ -43,15 +45,25 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc te
 	if f.scratch {
 		s = withoutPoolNodes(s)
 	}
-	before := planSnapshot(s, l.name, sc)
+	places, err := newEditPlaces(ctx, l)
+	if err != nil {
+		return err
+	}
+	spec := func(key string) *corev1.PodSpec {
+		p := places.pod(key)
+		return &p.Spec
+	}
+	before := planSnapshot(s, l.name, spec, sc)
 	if f.compare == "" {
 		return f.showPlan(sc, before)
 	}
-	return f.showDifference(sc, before, planSnapshot(withManifests(s, m), l.name, sc))
+	return f.showDifference(sc, before, planSnapshot(withManifests(s, m), l.name, spec, sc))
 }
 
-// planSnapshot decides as a pass of provision does, and says in groups what came out.
-func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.Placement {
+// planSnapshot decides as a pass of provision does, and says in groups what came out. spec is that of a pod, empty where
+// nobody knows it.
+func planSnapshot(s cluster.Snapshot, name string, spec func(key string) *corev1.PodSpec,
+	sc terminalOutput) workload.Placement {
 	var waiting []string
 	groups := map[string]string{}
 	for _, p := range s.Pods {
@@ -75,8 +87,7 @@ func planSnapshot(s cluster.Snapshot, name string, sc terminalOutput) workload.P
 	_ = sc.withProgress("packing", func() error { // it cannot fail
 		took := MeasureWork(func() { out = place(s) })
 		took.NoteIn(&out)
-		addWhatIf(out.Unplaced, s, func(key string) string { return groups[key] },
-			workload.File{}.PodSpecOf)
+		addWhatIf(out.Unplaced, s, func(key string) string { return groups[key] }, spec)
 		out.PreferencesUSD = pricePreferences(s, out, place)
 		return nil
 	})

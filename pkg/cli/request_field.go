@@ -18,10 +18,8 @@ func requestFieldOf(s *corev1.PodSpec, field string) string {
 	}
 	_, resourceName, _ := strings.Cut(of, ".") // of requests or limits
 	name := corev1.ResourceName(resourceName)
-	if s.Resources != nil {
-		if _, whole := s.Resources.Requests[name]; whole {
-			return "spec.resources." + of
-		}
+	if s.Resources != nil && !s.Resources.Requests.Name(name, resource.DecimalSI).IsZero() {
+		return "spec.resources." + of
 	}
 	var together, most resource.Quantity
 	for _, c := range s.Containers {

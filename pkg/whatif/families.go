@@ -178,23 +178,25 @@ func stepsOf(resource string) (raised, cut int64) {
 }
 
 // requestFamilies cut one request, and do without one of an extended resource. What a ResourceClaim asks for stands in
-// no field of the pod.
+// no field of the pod, nor what its RuntimeClass adds.
 func (p pods) requestFamilies() (out []family) {
+	bounds := cmp.Or(p.NeedBounds, &cluster.NeedBounds{})
 	for _, name := range p.Need.Names() {
-		if cluster.IsClaimed(name) {
+		added, least := bounds.Overhead.Get(name), bounds.Containers.Get(name)
+		was := p.Need.Get(name) - added // 1 of pods, which is not cut
+		if cluster.IsClaimed(name) || was <= least {
 			continue
 		}
-		was := p.Need.Get(name) // 1 of pods, which is not cut
 		_, step := stepsOf(name)
-		count, list := (was-1)/step, "requests" // of devices and huge pages the limits, which must be the same
+		count, list := (was-max(1, least))/step, "requests" // of devices and huge pages the limits, which must be the same
 		if strings.Contains(name, "/") {
 			count, list = was, "limits"
 		} else if strings.HasPrefix(name, "hugepages-") { // whole pages
-			step, count, list = was, 1, "limits"
+			step, count, list = was, 1-min(1, least), "limits"
 		}
 		out = append(out, inSteps("", (was+step-1)/step*step, -step, count, func(to int64) Edit {
 			return p.edit(pathOf("spec.containers[*].resources", list, name), resources.Format(name, was),
-				resources.Format(name, to), func(p *cluster.Pod) { p.Need = p.Need.With(name, to) })
+				resources.Format(name, to), func(p *cluster.Pod) { p.Need = p.Need.With(name, to+added) })
 		}))
 	}
 	return out
@@ -205,6 +207,7 @@ func (p pods) spreadFamilies() (out []family) {
 		if x.Soft {
 			continue
 		}
+		prefers := slices.ContainsFunc(p.Spread, func(y cluster.Spread) bool { return y.Soft && y.Key == x.Key })
 		set := func(name string, from, to any, change func(*cluster.Spread)) Edit {
 			return p.edit(pathOf(atSpread, elementAt(i), name), fmt.Sprint(from), fmt.Sprint(to), func(p *cluster.Pod) {
 				p.Spread = slices.Clone(p.Spread)
@@ -214,9 +217,9 @@ func (p pods) spreadFamilies() (out []family) {
 		out = append(out, inPlace(pathOf(atSpread, elementAt(i)).String(),
 			inSteps("", int64(x.MaxSkew), 1, mostSkew, func(to int64) Edit {
 				return set("maxSkew", x.MaxSkew, to, func(x *cluster.Spread) { x.MaxSkew = int32(to) })
-			}), // no constraint has minDomains that is only preferred
+			}), // no constraint has minDomains that is only preferred, and only one of a key is
 			single("", set("whenUnsatisfiable", "DoNotSchedule", "ScheduleAnyway",
-				func(x *cluster.Spread) { x.Soft = true }), x.MinDomains == 0))...)
+				func(x *cluster.Spread) { x.Soft = true }), x.MinDomains == 0, !prefers))...)
 		out = append(out, inSteps("", int64(x.MinDomains), -1, int64(x.MinDomains)-1, func(to int64) Edit {
 			return set("minDomains", x.MinDomains, to, func(x *cluster.Spread) { x.MinDomains = int32(to) })
 		}), single("", set("nodeTaintsPolicy", "Ignore", "Honor",

@@ -117,11 +117,7 @@ func (p pool) disruptionFamilies() (out []family) {
 		func(p *cluster.Pool) { p.Disruption.Policy = all })
 	one(d.Never, pathOf(atDisruption, "consolidateAfter"), "Never", "0s",
 		func(p *cluster.Pool) { p.Disruption.Never, p.Disruption.After = false, 0 })
-	step := time.Minute
-	if d.After < 10*time.Minute {
-		step = time.Second
-	}
-	out = append(out, p.shortened(d.After, step, 0, func(is, to string, n time.Duration) Edit {
+	out = append(out, p.shortened(d.After, 0, func(is, to string, n time.Duration) Edit {
 		return p.edit(pathOf(atDisruption, "consolidateAfter"), is, to,
 			func(p *cluster.Pool) { p.Disruption.After = n })
 	}))
@@ -142,11 +138,11 @@ func (p pool) disruptionFamilies() (out []family) {
 	}))
 }
 
-// shortened is a time of the pool that is made shorter by steps, to the least of them.
-func (p pool) shortened(was, step time.Duration, least int64, to func(is, to string, n time.Duration) Edit) family {
-	count := int64((was + step - 1) / step)
+// shortened is a time of the pool that is made shorter by minutes, to the least of them.
+func (p pool) shortened(was time.Duration, least int64, to func(is, to string, n time.Duration) Edit) family {
+	count := int64((was + time.Minute - 1) / time.Minute)
 	return inSteps(p.Name, count, -1, count-least, func(i int64) Edit {
-		n := time.Duration(i) * step
+		n := time.Duration(i) * time.Minute
 		return to(was.String(), n.String(), n)
 	})
 }
@@ -177,7 +173,7 @@ func (p pool) budgetFamilies(i int, b cluster.NodeBudget) []family {
 			to = fmt.Sprintf("%d%%", min(100, n))
 		}
 		return edit("nodes", b.Nodes, to, func(b *cluster.NodeBudget) { b.Nodes = to })
-	}), p.shortened(b.Duration, time.Minute, 1, func(is, to string, n time.Duration) Edit {
+	}), p.shortened(b.Duration, 1, func(is, to string, n time.Duration) Edit {
 		return edit("duration", is, to, func(b *cluster.NodeBudget) { b.Duration = n })
 	})}
 }

@@ -232,11 +232,7 @@ const mostPairs = 3
 // pairs looks for two edits that change the answer together. A node is of one NodePool, so two edits help of which none
 // is about another one than its partner.
 func (q *question) pairs(all []family) (out []Change) {
-	pools := q.in.Pools
-	if len(pools) == 0 {
-		pools = []cluster.Pool{{}}
-	}
-	for _, pool := range pools {
+	for _, pool := range q.in.Pools {
 		some := slices.DeleteFunc(slices.Clone(all), func(f family) bool { return f.pool != "" && f.pool != pool.Name })
 		for _, p := range q.partners(some) {
 			if len(out) == mostPairs {

@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"math/bits"
 	"math/rand/v2"
@@ -15,6 +16,11 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/validation/field"
+	podutil "k8s.io/kubernetes/pkg/api/pod"
+	"k8s.io/kubernetes/pkg/apis/core"
+	corev1defaults "k8s.io/kubernetes/pkg/apis/core/v1"
+	"k8s.io/kubernetes/pkg/apis/core/validation"
 
 	"joiner.sh/infra/bench/manifests"
 	api "joiner.sh/pkg/api/v1"
@@ -47,6 +53,9 @@ func TestNamedChangesWork(t *testing.T) {
 			asked++
 			for _, x := range whatif.ForPod(s, binpack.ResolveOfferings(s), u.Pod, whatif.Limits{}).Changes {
 				edited, err := makeChange(c, s, x)
+				if refused := (*refusedError)(nil); errors.As(err, &refused) {
+					t.Errorf("seed %d: %s: %v", seed, x, err)
+				}
 				if err != nil {
 					left[err.Error()]++
 					continue
@@ -113,6 +122,9 @@ func TestNamedChangesLetNodesGo(t *testing.T) {
 			for _, x := range whatif.ForNode(s, disruption.Memory{}, binpack.ResolveOfferings(s), claim.Name,
 				whatif.Limits{}).Changes {
 				edited, err := makeChange(c, s, x)
+				if refused := (*refusedError)(nil); errors.As(err, &refused) {
+					t.Errorf("seed %d: %s: %v", seed, x, err)
+				}
 				if err != nil {
 					left[err.Error()]++
 					continue
@@ -217,7 +229,11 @@ func withoutNode(c *manifests.Cluster, s cluster.Snapshot, claim string) (out *m
 	return &next, moved
 }
 
-// makeChange makes the change in the objects of the cluster. The error is a kind of edit that is not made here.
+// refusedError is what the API server has against a change.
+type refusedError struct{ error }
+
+// makeChange makes the change in the objects of the cluster. The error is a kind of edit that is not made here, or a
+// refusedError.
 func makeChange(c *manifests.Cluster, s cluster.Snapshot, x whatif.Change) (*manifests.Cluster, error) {
 	out, after := *c, x.Apply(s)
 	out.Pods, out.NodePools, out.Nodes = slices.Clone(c.Pods), slices.Clone(c.NodePools), slices.Clone(c.Nodes)
@@ -242,6 +258,9 @@ func makeChange(c *manifests.Cluster, s cluster.Snapshot, x whatif.Change) (*man
 				to.Tolerations = alone.Pods[i].Tolerations // its own is the last
 				if err := writePod(&out.Pods[at], s.Pods[i], to, e); err != nil {
 					return nil, err
+				}
+				if err := newRefusals(c.Pods[at], out.Pods[at]); err != nil {
+					return nil, &refusedError{err}
 				}
 			}
 		case e.Kind == "Node":
@@ -360,11 +379,11 @@ func writeNodeAffinity(spec *corev1.PodSpec, terms [][]requirements.Requirement)
 	}
 }
 
-// cutRequests has all containers ask for as much less as the pod does.
+// cutRequests has the pod as a whole, or where it does not ask all containers, ask for as much less as the pod does.
 func cutRequests(spec *corev1.PodSpec, name string, before, after cluster.Pod) {
 	key := corev1.ResourceName(name)
 	over := translate.Amounts(spec.Overhead).Get(name)
-	was, to := before.Need.Get(name)-over, max(0, after.Need.Get(name)-over)
+	was, to := before.Need.Get(name)-over, after.Need.Get(name)-over
 	cut := func(r *corev1.ResourceRequirements) {
 		if q, asks := r.Requests[key]; asks {
 			n := translate.Amounts(corev1.ResourceList{key: q}).Get(name)
@@ -373,13 +392,41 @@ func cutRequests(spec *corev1.PodSpec, name string, before, after cluster.Pod) {
 			r.Requests[key] = resource.MustParse(resources.Format(name, int64(part)))
 		}
 	}
+	if spec.Resources != nil {
+		if _, whole := spec.Resources.Requests[key]; whole {
+			cut(spec.Resources)
+			return
+		}
+	}
 	for i := range spec.Containers {
 		cut(&spec.Containers[i].Resources)
 	}
 	for i := range spec.InitContainers {
 		cut(&spec.InitContainers[i].Resources)
 	}
-	if spec.Resources != nil {
-		cut(spec.Resources)
+}
+
+// newRefusals are what the API server's own validation has against the pod, and had not before.
+func newRefusals(before, after corev1.Pod) error {
+	known := map[string]bool{}
+	for _, e := range refusalsOf(before) {
+		known[e.Error()] = true
 	}
+	for _, e := range refusalsOf(after) {
+		if !known[e.Error()] {
+			return e
+		}
+	}
+	return nil
+}
+
+// refusalsOf are what the API server's own validation has against the pod.
+func refusalsOf(p corev1.Pod) field.ErrorList {
+	p = *p.DeepCopy()
+	corev1defaults.SetObjectDefaults_Pod(&p)
+	var internal core.Pod
+	if err := corev1defaults.Convert_v1_Pod_To_core_Pod(&p, &internal, nil); err != nil {
+		return field.ErrorList{field.InternalError(nil, err)}
+	}
+	return validation.ValidatePodCreate(&internal, podutil.GetValidationOptionsFromPodSpecAndMeta(&internal.Spec, nil, &internal.ObjectMeta, nil))
 }

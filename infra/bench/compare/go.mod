@@ -82,8 +82,10 @@ require (
 require (
 	github.com/clipperhouse/stringish v0.1.1 // indirect
 	github.com/clipperhouse/uax29/v2 v2.3.0 // indirect
+	github.com/distribution/reference v0.6.0 // indirect
 	github.com/go-openapi/swag/pools v0.27.1 // indirect
 	github.com/google/go-cmp v0.7.0 // indirect
+	github.com/opencontainers/go-digest v1.0.0 // indirect
 	k8s.io/controller-manager v0.37.2 // indirect
 	k8s.io/kubelet v0.37.2 // indirect
 )

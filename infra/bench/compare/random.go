@@ -154,6 +154,7 @@ func (g *groupDraw) specYAML() string {
 	fields := slices.Clone(g.more)
 	if g.podLevel {
 		fields = append(fields, "resources: "+requests)
+		container += fmt.Sprintf(", resources: {requests: {cpu: %dm, memory: %dMi}}", g.cpu*3/4, g.memory*3/4)
 	} else {
 		container += ", resources: " + requests
 	}

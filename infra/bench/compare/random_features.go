@@ -101,7 +101,7 @@ func resourceFeatures() []feature {
 		}},
 		{"overhead", false, func(d *draw) {
 			g := d.pickGroup()
-			g.more = append(withoutField(g.more, "overhead"), "overhead: {cpu: 250m, memory: 120Mi}")
+			g.more = append(withoutField(g.more, "overhead"), "overhead: {cpu: "+pickOne(d, "250m", "1500m")+", memory: 120Mi}")
 		}},
 		{"priority", true, func(d *draw) {
 			g := d.pickGroup()
@@ -204,7 +204,11 @@ func ruleFeatures() []feature {
 	return []feature{
 		{"spread", true, func(d *draw) {
 			g := d.pickGroup()
-			g.spread = append(g.spread, d.spreadOver(pickOne(d, spreadKeys()...), g, false))
+			key := pickOne(d, spreadKeys()...)
+			g.spread = append(g.spread, d.spreadOver(key, g, false))
+			if d.oneIn(4) {
+				g.spread = append(g.spread, d.spreadOver(key, g, true))
+			}
 		}},
 		{"spread over two keys", false, func(d *draw) {
 			g := d.pickGroup()

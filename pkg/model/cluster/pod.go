@@ -53,8 +53,9 @@ type Pod struct {
 	// annotation karpenter.sh/disruption-cost, without it controller.kubernetes.io/pod-deletion-cost
 	DeletionCost int32 `json:"deletionCost,omitempty"`
 
-	Need         resources.List    `json:"need"`              // requests, one pods unit included
-	NeedAnew     resources.List    `json:"needAnew,omitzero"` // of another in its stead, where that is not Need
+	Need         resources.List    `json:"need"`                 // requests, one pods unit included
+	NeedAnew     resources.List    `json:"needAnew,omitzero"`    // of another in its stead, where that is not Need
+	NeedBounds   *NeedBounds       `json:"needBounds,omitempty"` // nil where its requests say all of Need
 	NodeSelector map[string]string `json:"nodeSelector,omitempty"`
 	// required terms, any one of which must hold
 	NodeAffinity [][]requirements.Requirement `json:"nodeAffinity,omitempty"`
@@ -91,6 +92,13 @@ type Pod struct {
 	// Virtual says that there is no such pod: it stands for room that a CapacityBuffer keeps free. It is packed as any
 	// other, but nothing is written about it, and no node is spared for its sake.
 	Virtual bool `json:"virtual,omitempty"`
+}
+
+// NeedBounds are what people cannot change of what a pod needs by its requests alone.
+type NeedBounds struct {
+	Overhead resources.List `json:"overhead,omitzero"` // that its RuntimeClass adds
+	// what its containers request together of what the pod requests as a whole, which must not be less
+	Containers resources.List `json:"containers,omitzero"`
 }
 
 // Volume is what one persistent volume takes of a node's limit. Two pods with the same volume take it once.

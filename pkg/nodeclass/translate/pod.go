@@ -2,11 +2,13 @@ package translate
 
 import (
 	"cmp"
+	"maps"
 	"slices"
 	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
 
@@ -64,6 +66,7 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		Requires:     requiredFeatures(&p.Spec),
 	}
 	out.Need, out.NeedAnew = needOf(p)
+	out.NeedBounds = needBoundsOf(p)
 	if p.Spec.Priority != nil {
 		out.Priority = *p.Spec.Priority
 	}
@@ -149,6 +152,22 @@ func needOf(p *corev1.Pod) (need, anew resources.List) {
 	anew = need
 	need.CPU, need.Memory = has.CPU, has.Memory
 	return need, anew
+}
+
+// needBoundsOf is nil where neither a RuntimeClass nor the pod as a whole asks for anything.
+func needBoundsOf(p *corev1.Pod) *cluster.NeedBounds {
+	if len(p.Spec.Overhead) == 0 && p.Spec.Resources == nil {
+		return nil
+	}
+	of := resourcehelper.AggregateContainerRequests(p, resourcehelper.PodResourcesOptions{})
+	maps.DeleteFunc(of, func(name corev1.ResourceName, _ resource.Quantity) bool {
+		if p.Spec.Resources == nil {
+			return true
+		}
+		_, whole := p.Spec.Resources.Requests[name]
+		return !whole
+	})
+	return &cluster.NeedBounds{Overhead: Amounts(p.Spec.Overhead), Containers: Amounts(of)}
 }
 
 // isResized reports whether a container, or the pod as a whole, has other CPU or memory than it asks for.

@@ -65,6 +65,7 @@ status:
 		Owner: cluster.OwnerStatefulSet, Phase: "Pending", Ready: true, Unscheduled: true, GraceSec: 5, DoNotDisrupt: "true",
 		// the first init container is the peak: 2 cpu beside nothing, and the overhead of 10m
 		Need:         resources.List{CPU: 2010, Memory: 100000002, Pods: 1, Extended: []resources.Extended{{Name: "nvidia.com/gpu", Count: 1}}},
+		NeedBounds:   &cluster.NeedBounds{Overhead: resources.List{CPU: 10}},
 		NodeSelector: map[string]string{"topology.kubernetes.io/zone": "us-west-2a", "team": "a"},
 		Tolerations:  []cluster.Toleration{{Key: "a", Operator: "Exists"}},
 		Spread: []cluster.Spread{

@@ -32,6 +32,7 @@ var unsigned = map[string]string{
 	"Holds":           "held nodes take the pods that are named on their claims",
 	"Unmodelled":      "such pods have no place, which is decided before",
 	"AskAgain":        "the eviction of pods depends on it",
+	"NeedBounds":      "only what people may cut of its requests depends on it",
 	"NeedAnew":        "it takes the place of what a pod needs before pods are told apart",
 	"Virtual":         "such a pod is packed as any other",
 	"UnreadClaims":    "such pods have no place, which is decided before",
