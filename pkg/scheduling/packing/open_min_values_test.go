@@ -1,8 +1,11 @@
 package packing
 
 import (
+	"fmt"
+	"slices"
 	"testing"
 
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/testing/scenario"
 )
 
@@ -28,5 +31,53 @@ func TestPodsJoinANodeAtTheLimitOfItsPool(t *testing.T) {
 		if n := a.mostJoining(batches[1], a.Bins[0], 0, 1); n != 1 {
 			t.Errorf("%s: %d pods may join the node, want 1", limit, n)
 		}
+	}
+}
+
+// A pod that leaves too few types joins no node that MinValues keep small; one that leaves enough does.
+func TestLaterPodsLeaveEnoughTypes(t *testing.T) {
+	world, err := scenario.FromText([]string{"type a.xlarge cpu=4000 mem=16384 milliusd=190",
+		"type b.xlarge cpu=4000 mem=16384 milliusd=200", "pool default\nrequire type Exists min=2",
+		"pods first cpu=1000 mem=1000", "pods any cpu=500 mem=500", "pods picky cpu=200 mem=200\nselect type=a.xlarge"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewProblem(world.Snapshot, world.Market)
+	a := w.NewSolution(Strategy{})
+	take := map[string]BatchTake{}
+	for _, l := range newPacking(a, &lessons{}).divideIntoBatches(w.Classes.List) {
+		take[l.View.Class.Pods[0]] = BatchTake{l, 0, 1}
+	}
+	o := w.Catalog.Pools[0].Offerings[0]
+	m := minValuesFit{a, o, a.Used.Pools[o.InstanceType.Pool.ID]}
+	first, any := take["default/first-1"], take["default/any-1"]
+	got := m.withLater([]BatchTake{first}, []BatchTake{take["default/picky-1"], any}, o.InstanceType.Type.Capacity, nil)
+	if len(take) != 3 || len(got) != 2 || got[0].Batch != first.Batch || got[1].Batch != any.Batch {
+		t.Errorf("of %d batches a node takes %d", len(take), len(got))
+	}
+}
+
+// Types that a launch need not name are left out, but not where all are asked for, in whatever order that is asked.
+func TestAllTypesAreListedWhereAsked(t *testing.T) {
+	lines := []string{"pool default", "pods first cpu=1000 mem=1000"}
+	for i := range 200 {
+		lines = append(lines, fmt.Sprintf("type t%d.xlarge cpu=4000 mem=16384 milliusd=%d", i, 100+i))
+	}
+	world, err := scenario.FromText(lines)
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := NewProblem(world.Snapshot, world.Market)
+	a := w.NewSolution(Strategy{})
+	p := w.Catalog.Pools[0]
+	m := minValuesFit{a, p.Offerings[0], capacity.PoolUsage{}}
+	loads := m.asLoads([]BatchTake{{newPacking(a, &lessons{}).divideIntoBatches(w.Classes.List)[0], 0, 1}})
+	var counts []int
+	for _, all := range []bool{false, true, true, false} {
+		opts, _ := w.Options.LaunchOptions(p, capacity.PoolUsage{}, loads, all)
+		counts = append(counts, len(opts))
+	}
+	if few := counts[0]; few == 0 || few >= 200 || !slices.Equal(counts, []int{few, 200, 200, few}) {
+		t.Errorf("types listed: %d", counts)
 	}
 }
