@@ -128,11 +128,11 @@ func (c *manifestCollector) addRule(d manifest.Document) (known bool, err error)
 	case "node.k8s.io RuntimeClass":
 		_, err = addNamed(c, d, &c.rules.RuntimeClasses)
 	case "v1 LimitRange":
-		err = addNamespaced(c, d, &c.rules.LimitRanges)
+		_, err = addNamespaced(c, d, &c.rules.LimitRanges)
 	case "autoscaling HorizontalPodAutoscaler", "keda.sh ScaledObject":
 		err = c.addAutoscaler(d)
 	case "v1 PersistentVolumeClaim":
-		err = addNamespaced(c, d, &c.Storage.Claims)
+		_, err = addNamespaced(c, d, &c.Storage.Claims)
 	case "v1 PersistentVolume":
 		_, err = addNamed(c, d, &c.Storage.Volumes)
 	case "storage.k8s.io StorageClass":
@@ -154,10 +154,10 @@ func addNamed[T any](c *manifestCollector, d manifest.Document, list *[]T) (*T, 
 func addNamespaced[T any, P interface {
 	*T
 	metav1.Object
-}](c *manifestCollector, d manifest.Document, list *[]T) error {
+}](c *manifestCollector, d manifest.Document, list *[]T) (*T, error) {
 	o, err := addNamed(c, d, list)
 	P(o).SetNamespace(namespaceOr(P(o).GetNamespace()))
-	return err
+	return o, err
 }
 
 // addAutoscaler remembers how many replicas there are at least.

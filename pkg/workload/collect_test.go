@@ -30,7 +30,7 @@ func TestDevicesAreMergedByName(t *testing.T) {
 ---
 {apiVersion: resource.k8s.io/v1, kind: ResourceClaim, metadata: {name: c}, spec: {devices: {requests: [{name: r}]}}}
 ---
-{apiVersion: resource.k8s.io/v1beta2, kind: DeviceTaintRule, metadata: {name: broken}}`))
+{apiVersion: resource.k8s.io/v1beta2, kind: DeviceTaintRule, metadata: {name: broken}, spec: {taint: {effect: NoSchedule}}}`))
 	d := m.Devices
 	if len(d.Classes) != 1 || d.Classes[0].Spec.ExtendedResourceName == nil || len(d.Templates) != 2 ||
 		len(d.Claims) != 1 || len(d.Claims[0].Spec.Devices.Requests) != 1 || len(d.TaintRules) != 1 {

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"maps"
+	"slices"
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
@@ -25,30 +26,127 @@ type Devices struct {
 // addDevices takes an object about devices that pods claim.
 func (c *manifestCollector) addDevices(d manifest.Document) (known bool, err error) {
 	group, version, _ := strings.Cut(d.APIVersion, "/")
-	if group != "resource.k8s.io" {
+	versions := servedVersions(d.Kind)
+	switch {
+	case group != resourcev1.GroupName || versions == nil:
 		return false, nil
-	}
-	if version == "v1beta1" {
+	case !slices.Contains(versions, version):
+		return true, d.Errorf("apiVersion", "%q is not known for kind %s; %s of %s are", d.APIVersion, d.Kind,
+			strings.Join(versions, ", "), group)
+	case version == "v1beta1":
 		d.Body = asV1(d.Body)
 	}
 	switch d.Kind {
 	case "DeviceClass":
 		_, err = addNamed(c, d, &c.Devices.Classes)
 	case "ResourceClaimTemplate":
-		err = addNamespaced(c, d, &c.Devices.Templates)
+		var t *resourcev1.ResourceClaimTemplate
+		if t, err = addNamespaced(c, d, &c.Devices.Templates); err == nil {
+			err = checkClaim(d, "spec.spec.devices", t.Spec.Spec.Devices)
+		}
 	case "ResourceClaim":
-		err = addNamespaced(c, d, &c.Devices.Claims)
+		var r *resourcev1.ResourceClaim
+		if r, err = addNamespaced(c, d, &c.Devices.Claims); err == nil {
+			err = checkClaim(d, "spec.devices", r.Spec.Devices)
+		}
 	case "ResourceSlice":
 		var s *resourcev1.ResourceSlice
 		if s, err = addNamed(c, d, &c.Devices.Slices); err == nil {
 			err = checkSlice(d, s.Spec)
 		}
 	case "DeviceTaintRule":
-		_, err = addNamed(c, d, &c.Devices.TaintRules)
-	default:
-		return false, nil
+		var r *resourcev1beta2.DeviceTaintRule
+		if r, err = addNamed(c, d, &c.Devices.TaintRules); err == nil {
+			err = checkEffect(d, "spec.taint", string(r.Spec.Taint.Effect))
+		}
 	}
 	return true, err
+}
+
+// servedVersions are the versions of resource.k8s.io in which the API servers of Kubernetes 1.36 and 1.37 take a kind
+// about devices; none for any other kind.
+func servedVersions(kind string) []string {
+	switch kind {
+	case "DeviceClass", "ResourceClaim", "ResourceClaimTemplate", "ResourceSlice":
+		return []string{"v1", "v1beta2", "v1beta1"}
+	case "DeviceTaintRule":
+		return []string{"v1", "v1beta2", "v1alpha3"}
+	}
+	return nil
+}
+
+// checkClaim is what the API server says of a claim whose devices could be counted all the same; at is where in the
+// document it stands.
+func checkClaim(d manifest.Document, at string, in resourcev1.DeviceClaim) error {
+	names := map[string]bool{}
+	for i, r := range in.Requests {
+		at := fmt.Sprintf("%s.requests[%d].", at, i)
+		if r.Name == "" || names[r.Name] {
+			return d.Errorf(at+"name", "it is %q; each request has a name of its own", r.Name)
+		}
+		names[r.Name] = true
+		for _, sub := range r.FirstAvailable {
+			names[r.Name+"/"+sub.Name] = true
+		}
+		if r.Exactly != nil {
+			if err := checkExactly(d, at+"exactly.", *r.Exactly); err != nil {
+				return err
+			}
+		}
+	}
+	named := func(field string, i int, requests []string) error {
+		for _, r := range requests {
+			if !names[r] {
+				return d.Errorf(fmt.Sprintf("%s.%s[%d].requests", at, field, i),
+					"it names %s, which is no request of the claim", r)
+			}
+		}
+		return nil
+	}
+	for i, c := range in.Constraints {
+		if err := named("constraints", i, c.Requests); err != nil {
+			return err
+		}
+	}
+	for i, c := range in.Config {
+		if err := named("config", i, c.Requests); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// checkExactly is checkClaim of one request.
+func checkExactly(d manifest.Document, at string, e resourcev1.ExactDeviceRequest) error {
+	switch {
+	case e.Count < 0:
+		return d.Errorf(at+"count", "it is %d; it must be 1 or more", e.Count)
+	case e.Count > 0 && e.AllocationMode == resourcev1.DeviceAllocationModeAll:
+		return d.Errorf(at+"count", "it is %d; with allocationMode All there is none", e.Count)
+	}
+	for i, t := range e.Tolerations {
+		at := fmt.Sprintf("%stolerations[%d]", at, i)
+		switch {
+		case t.Operator == resourcev1.DeviceTolerationOpExists && t.Value != "":
+			return d.Errorf(at+".value", "it is given; with operator Exists there is none")
+		case !slices.Contains([]resourcev1.DeviceTolerationOperator{"", resourcev1.DeviceTolerationOpEqual,
+			resourcev1.DeviceTolerationOpExists}, t.Operator):
+			return d.Errorf(at+".operator", "it is %q; use Equal or Exists", t.Operator)
+		case t.Effect != "":
+			if err := checkEffect(d, at, string(t.Effect)); err != nil {
+				return err
+			}
+		}
+	}
+	return nil
+}
+
+// checkEffect refuses an effect of a taint of devices that there is not.
+func checkEffect(d manifest.Document, at, effect string) error {
+	if !slices.Contains([]string{"NoSchedule", "NoExecute", "None"}, effect) {
+		return d.Errorf(at+".effect", "it is %q; use NoSchedule, NoExecute or None", effect)
+	}
+	return nil
 }
 
 // checkSlice is what the API server says of a ResourceSlice of which no device could be counted.
