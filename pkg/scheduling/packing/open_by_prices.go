@@ -214,15 +214,6 @@ func (g *PriceGuide) remainingWorth() float64 {
 	return sum
 }
 
-// LeastCost is what new nodes for all that is left cost at least: no candidate holds more worth for its price, with
-// fractions of pods, than the best of them did when it was asked last.
-func (g *PriceGuide) LeastCost() float64 {
-	if len(g.active) == 0 {
-		return 0
-	}
-	return g.remainingWorth() * g.active[0].score
-}
-
 // bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
 func (g *PriceGuide) bestCandidate(sift bool) (*Candidate, []BatchTake) {
 	g.ScoreAgain(sift)

@@ -20,9 +20,6 @@ const (
 	single = 3
 	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
 	nearWorth = 0.9
-	// nearLeast is the part of the least cost of what is left, by the offerings of a step, that it costs at least,
-	// about: the last node may be of any offering.
-	nearLeast = 0.7
 )
 
 // rebuiltNode is a new node that a step would make of another.
@@ -102,9 +99,7 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 			best, found = append(slices.Clone(now), *last), true
 			cost = spent + a.OfferingCost(last.offering)
 		}
-		if g.ScoreAgain(sift); spent+nearLeast*g.LeastCost() >= cost {
-			break
-		}
+		g.ScoreAgain(sift)
 		c, takes := g.BestOfActive()
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
