@@ -78,14 +78,16 @@ func TestPlanWithResourceSlices(t *testing.T) {
 	const rule = "---\napiVersion: resource.k8s.io/v1beta2\nkind: DeviceTaintRule\nmetadata: {name: ill}\n" +
 		"spec: {deviceSelector: {driver: gpu.nvidia.com, pool: n1, device: gpu-1}, taint: {key: ill, effect: NoSchedule}}\n"
 	all := strings.Replace(rule, ", pool: n1, device: gpu-1", "", 1)
+	ofEach := strings.Replace(rule, ", pool: n1", "", 1)
 	old := strings.NewReplacer("resource.k8s.io/v1\nkind: ResourceSlice", "resource.k8s.io/v1beta1\nkind: ResourceSlice", "attributes: {type: {string: gpu}}", "basic: {attributes: {type: {string: gpu}}}")
 	for name, c := range map[string]struct{ devices, want string }{
-		"both are free":  {deviceSlice, "[a on n1]"},
-		"of v1beta1":     {old.Replace(deviceSlice), "[a on n1]"},
-		"nobody says so": {"", "[a on a new node]"},
-		"one is tainted": {deviceSlice + rule, "[a on a new node]"},
-		"all are":        {deviceSlice + all, "[a: [ResourceClaimTemplate two: DeviceTaintRule ill taints all devices of driver gpu.nvidia.com with ill:NoSchedule, those of new nodes too, and request r does not tolerate it]]"},
-		"half a pool":    {strings.Replace(deviceSlice, "resourceSliceCount: 1", "resourceSliceCount: 2", 1), "[a on a new node]"},
+		"both are free":       {deviceSlice, "[a on n1]"},
+		"of v1beta1":          {old.Replace(deviceSlice), "[a on n1]"},
+		"nobody says so":      {"", "[a on a new node]"},
+		"one is tainted":      {deviceSlice + rule, "[a on a new node]"},
+		"all are":             {deviceSlice + all, "[a: [ResourceClaimTemplate two: DeviceTaintRule ill taints all devices of driver gpu.nvidia.com with ill:NoSchedule, those of new nodes too, and request r does not tolerate it]]"},
+		"one of each node is": {deviceSlice + ofEach, "[a: [ResourceClaimTemplate two: DeviceTaintRule ill taints device gpu-1 of driver gpu.nvidia.com with ill:NoSchedule, those of new nodes too, and request r does not tolerate it]]"},
+		"half a pool":         {strings.Replace(deviceSlice, "resourceSliceCount: 1", "resourceSliceCount: 2", 1), "[a on a new node]"},
 	} {
 		if got, progress := placesOf(t, 0, file, plainPool+template+c.devices); fmt.Sprint(got) != c.want {
 			t.Errorf("%s: %v, want %s\n%s", name, got, c.want, progress)
@@ -103,6 +105,56 @@ func TestPlanWithResourceSlices(t *testing.T) {
 		if _, progress := placesOf(t, 2, file, plainPool+template+strings.Replace(deviceSlice, was[0], was[1], 1)); !strings.Contains(progress, is) ||
 			!strings.Contains(progress, "1.yaml") {
 			t.Errorf("%v: want %s\n%s", was, is, progress)
+		}
+	}
+}
+
+// Why pods with devices get no node is told in names that people know, with what to do.
+func TestReasonsOfDevices(t *testing.T) {
+	const objects = `---
+apiVersion: resource.k8s.io/v1
+kind: ResourceClaimTemplate
+metadata: {name: %[1]s}
+spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: %[2]s}}]%[3]s}}}
+`
+	template := func(name, exactly, more string) string { return fmt.Sprintf(objects, name, exactly, more) }
+	pod := func(name, cpu string, templates ...string) string {
+		claims := ""
+		for i, n := range templates {
+			claims += fmt.Sprintf("{name: c%d, resourceClaimTemplateName: %s}, ", i, n)
+		}
+		return fmt.Sprintf("---\napiVersion: v1\nkind: Pod\nmetadata: {name: %s}\nspec: {resourceClaims: [%s], containers: [{name: a, image: a, resources: {requests: {cpu: %s}}}]}\n", name, claims, cpu)
+	}
+	const class = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceClass\nmetadata: {name: %s}\nspec: {extendedResourceName: %s, selectors: [{cel: {expression: device.driver == '%s'}}]}\n"
+	const asks = "---\napiVersion: v1\nkind: Pod\nmetadata: {name: a}\nspec: {containers: [{name: a, image: a, resources: {requests: {cpu: 1}, limits: {%s: 1}}}]}\n"
+	const rule = "---\napiVersion: resource.k8s.io/v1\nkind: DeviceTaintRule\nmetadata: {name: ill}\nspec: {deviceSelector: {%s}, taint: {key: ill, effect: NoSchedule}}\n"
+	all := template("all", "gpu.nvidia.com, allocationMode: All", "")
+	one := template("one", "gpu.nvidia.com", "")
+	odd := fmt.Sprintf(class, "odd", "odd.example.com/thing", "odd.example.com")
+	for name, c := range map[string]struct{ in, want string }{
+		"all and one more": {all + one + pod("a", "1", "all", "one"), "default/a: [it claims all devices of DeviceClass gpu.nvidia.com of a node, and more of them]"},
+		"all twice":        {all + pod("a", "1", "all", "all"), "default/a: [it claims all devices of DeviceClass gpu.nvidia.com of a node, and more of them]"},
+		"all, and too big": {all + pod("a", "1000", "all"), "no instance type is big enough for cpu=1000 all devices of DeviceClass gpu.nvidia.com; the largest has cpu="},
+		"one beside all":   {all + one + pod("a", "1", "all") + pod("b", "1000", "one"), "no instance type is big enough for cpu=1000 deviceclass.resource.kubernetes.io/gpu.nvidia.com=1; the largest has cpu="},
+		"all that nobody counts": {odd + template("odd", "odd, allocationMode: All", "") + pod("a", "1", "odd"), "no instance type is big enough for cpu=1 all devices of DeviceClass odd; the largest has no device of DeviceClass odd, or more than the 32 that a claim may have, less " +
+			"what its daemons take: kube-system/aws-node (cpu=50m), kube-system/kube-proxy (cpu=100m); how many devices of DeviceClass odd (driver odd.example.com) an instance type has is not known: " +
+			"claim a number of them, and a NodeOverlay says it with capacity deviceclass.resource.kubernetes.io/odd]"},
+		"on one PCIe root": {template("t", "gpu.nvidia.com, count: 9", ", constraints: [{matchAttribute: resource.kubernetes.io/pcieRoot}]") + pod("a", "1", "t"),
+			"no instance type is big enough for cpu=1 (9 gpu.nvidia.com on one PCIe root)=1; the largest has (9 gpu.nvidia.com on one PCIe root)=0"},
+		"selectors": {template("t", "gpu.nvidia.com, selectors: [{cel: {expression: 'true'}}]", "") + pod("a", "1", "t"),
+			"request r has selectors of its own; make them those of a DeviceClass, with equations of device.driver and device.attributes"},
+		"nobody's extended resource": {odd + fmt.Sprintf(asks, "odd.example.com/thing"), "; how many devices of DeviceClass odd (driver odd.example.com) an instance type has is not known: a NodeOverlay says it with capacity odd.example.com/thing"},
+		"an extended resource":       {fmt.Sprintf(class, "nv", "x.example.com/gpu", "gpu.nvidia.com") + fmt.Sprintf(asks, "x.example.com/gpu"), "[default/a on a new node]"},
+		"a tainted device of each node": {fmt.Sprintf(rule, "device: gpu-0") + all + one + pod("a", "1", "all") + pod("b", "1", "one"),
+			"[default/a: [ResourceClaimTemplate all: DeviceTaintRule ill taints device gpu-0 of driver gpu.nvidia.com with ill:NoSchedule, those of new nodes too, and request r does not tolerate it] " +
+				"default/b: [ResourceClaimTemplate one: DeviceTaintRule ill taints device gpu-0 of driver gpu.nvidia.com with ill:NoSchedule, those of new nodes too, and request r does not tolerate it]]"},
+		"a tainted device of another driver": {fmt.Sprintf(rule, "driver: odd.example.com, device: gpu-0") + all + pod("a", "1", "all"), "[default/a on a new node]"},
+		"a tainted device of one node":       {fmt.Sprintf(rule, "pool: n1, device: gpu-0") + all + pod("a", "1", "all"), "[default/a on a new node]"},
+		"that it tolerates":                  {fmt.Sprintf(rule, "device: gpu-0") + template("t", "gpu.nvidia.com, tolerations: [{key: ill, operator: Exists}]", "") + pod("a", "1", "t"), "[default/a on a new node]"},
+	} {
+		got, progress := placesOf(t, 0, plainPool+c.in)
+		if text := fmt.Sprint(got); !strings.Contains(text, c.want) || strings.Contains(text, "joiner.sh/") {
+			t.Errorf("%s: %s\n want %s\n%s", name, text, c.want, progress)
 		}
 	}
 }

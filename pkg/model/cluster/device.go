@@ -32,8 +32,8 @@ type DeviceClass struct {
 	PerRoot int64 `json:"perRoot,omitempty"`
 }
 
-// deviceClass is the prefix of the extended resource that Kubernetes names after a DeviceClass.
-const deviceClass = "deviceclass.resource.kubernetes.io/"
+// Claimed is the prefix of the extended resource that Kubernetes names after a DeviceClass.
+const Claimed = "deviceclass.resource.kubernetes.io/"
 
 // Bundle is the prefix of a resource that stands for devices of certain DeviceClasses on one PCIe root.
 const Bundle = "pcie-bundle.joiner.sh/"
@@ -97,7 +97,7 @@ func (o Obstacles) budgetOfSharers(pods []*Pod) string {
 
 // IsClaimed reports whether the resource stands for devices that pods claim by their class. No kubelet reports it.
 func IsClaimed(name string) bool {
-	return strings.HasPrefix(name, deviceClass) || strings.HasPrefix(name, Whole) || strings.HasPrefix(name, Bundle)
+	return strings.HasPrefix(name, Claimed) || strings.HasPrefix(name, Whole) || strings.HasPrefix(name, Bundle)
 }
 
 // Bundles are the classes that serve each resource of devices on one PCIe root, sorted by resource.
@@ -120,6 +120,17 @@ const (
 	Whole      = "all-devices.joiner.sh/"
 	WholeUnits = 1000 // more than pods fit on a node
 )
+
+// ResourceText is a resource in words that people know: those that stand for devices are Joiner's own.
+func ResourceText(name string) string {
+	if class, is := strings.CutPrefix(name, Whole); is {
+		return "all devices of DeviceClass " + class
+	}
+	if parts, is := strings.CutPrefix(name, Bundle); is {
+		return "(" + strings.ReplaceAll(parts, "_", " ") + " on one PCIe root)"
+	}
+	return name
+}
 
 // BundlesOnRoot is how often a PCIe root has the devices of all parts, of each of which it has so many. A claim that is
 // allocated makes it one less at most, whichever of the devices it gets.

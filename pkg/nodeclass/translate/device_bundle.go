@@ -230,7 +230,7 @@ func (b bundle) findRivals(all []DeviceClass, counted []bundle, wants map[string
 // if there is none.
 func firstMet(rivals []rival, selector map[string]string) string {
 	if at := slices.IndexFunc(rivals, func(r rival) bool { return r.by.meets(selector) }); at >= 0 {
-		return rivals[at].resource
+		return cluster.ResourceText(rivals[at].resource)
 	}
 	return ""
 }

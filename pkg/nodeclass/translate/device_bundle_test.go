@@ -47,7 +47,7 @@ func TestDevicesOnOnePCIeRoot(t *testing.T) {
 		"some requests":                 {gpuEFA + ", constraints: [{requests: [g], matchAttribute: resource.kubernetes.io/pcieRoot}]}", "its constraint between devices leaves request e out", ""},
 		"all of a class":                {"{requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, allocationMode: All}}]" + oneRoot, "request g asks for all devices of a class, and for those of one PCIe root", ""},
 		"first":                         {"{requests: [{name: g, firstAvailable: [{name: x, deviceClassName: gpu.nvidia.com}]}]" + oneRoot, "request g is firstAvailable", ""},
-		"selectors of its own":          {"{requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, selectors: [{cel: {expression: 'true'}}]}}]" + oneRoot, "request g has selectors of its own", ""},
+		"selectors of its own":          {"{requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, selectors: [{cel: {expression: 'true'}}]}}]" + oneRoot, "request g has selectors of its own; make them those of a DeviceClass, with equations of device.driver and device.attributes", ""},
 		"a part":                        {"{requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, capacity: {requests: {memory: 1Gi}}}}]" + oneRoot, "request g asks for a part of a device", ""},
 		"admin":                         {"{requests: [{name: g, exactly: {deviceClassName: gpu.nvidia.com, adminAccess: true}}]" + oneRoot, "request g asks for admin access", ""},
 		"no class":                      {"{requests: [{name: g, exactly: {deviceClassName: gone}}]" + oneRoot, "DeviceClass gone does not exist", ""},
@@ -85,6 +85,8 @@ func TestBundlesThatOthersWant(t *testing.T) {
 	translate.GroupClasses(classes)
 	const neuron, single, whole = "deviceclass.resource.kubernetes.io/neuron.aws.com", "deviceclass.resource.kubernetes.io/gpu.nvidia.com", "all-devices.joiner.sh/gpu.nvidia.com"
 	const anyOne = "deviceclass.resource.kubernetes.io/any"
+	text := map[string]string{whole: "all devices of DeviceClass gpu.nvidia.com", onlyGPUs: "(2 gpu.nvidia.com on one PCIe root)",
+		theTwo: "(4 efa.networking.k8s.aws 1 gpu.nvidia.com on one PCIe root)"}
 	for name, c := range map[string]struct {
 		// in the order in which the pods were created; after a ! by a pod that is refused, after a + by the next in
 		// its stead, and after an @ the pool and zone where it wants to be
@@ -135,7 +137,11 @@ func TestBundlesThatOthersWant(t *testing.T) {
 		for i, p := range pods {
 			var want []string
 			if c.why[i] != "" {
-				want = []string{"its devices on one PCIe root cannot be counted: pods ask for " + c.why[i] + " too, which may be of the same devices"}
+				other := c.why[i]
+				if words, is := text[other]; is {
+					other = words
+				}
+				want = []string{"its devices on one PCIe root cannot be counted: pods ask for " + other + " too, which may be of the same devices"}
 			}
 			if got := slices.DeleteFunc(p.Unmodelled, func(why string) bool { return why == "refused" }); !slices.Equal(got, want) {
 				t.Errorf("%s: pod %d is refused by %q, want %q", name, i, got, want)

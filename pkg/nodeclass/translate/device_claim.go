@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -65,7 +66,7 @@ type deviceAsk struct {
 // requestedClass is what a request says of the devices that it may get.
 type requestedClass struct {
 	request, class string
-	tolerations    []resourcev1.DeviceToleration
+	tolerations    []cluster.Toleration
 }
 
 // newDeviceAsk counts the devices that a claim asks for. It can where each request names one class and a number, and
@@ -80,7 +81,8 @@ func newDeviceAsk(in resourcev1.ResourceClaimSpec) deviceAsk {
 		if why := uncountable(r); why != "" {
 			return deviceAsk{refused: fmt.Sprintf("request %s %s", r.Name, why)}
 		}
-		out.of = append(out.of, requestedClass{r.Name, r.Exactly.DeviceClassName, r.Exactly.Tolerations})
+		out.of = append(out.of, requestedClass{r.Name, r.Exactly.DeviceClassName,
+			lists.Of(r.Exactly.Tolerations, deviceToleration)})
 		if r.Exactly.AllocationMode == resourcev1.DeviceAllocationModeAll {
 			out.whole = append(out.whole, r.Exactly.DeviceClassName)
 			continue
@@ -108,7 +110,7 @@ func uncountable(r resourcev1.DeviceRequest) string {
 		e.AllocationMode != resourcev1.DeviceAllocationModeAll:
 		return fmt.Sprintf("has the allocation mode %.80s, neither ExactCount nor All", e.AllocationMode)
 	case len(e.Selectors) > 0:
-		return "has selectors of its own"
+		return "has selectors of its own; make them those of a DeviceClass, with equations of device.driver and device.attributes"
 	case e.AdminAccess != nil && *e.AdminAccess:
 		return "asks for admin access"
 	case e.Capacity != nil:
@@ -313,10 +315,15 @@ func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
 	for i := range pods {
 		p := &pods[i]
 		for _, c := range claimed {
-			some, all := p.Need.Get(deviceResource(c.Name)) > 0, p.Need.Get(cluster.Whole+c.Name) > 0
+			units := p.Need.Get(cluster.Whole + c.Name)
+			some, all := p.Need.Get(deviceResource(c.Name)) > 0, units > 0
 			if before := overlaps[c.Name]; before != "" && (some || all) {
 				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("DeviceClass %s selects some of the devices "+
 					"of DeviceClass %s, which pods claimed before: such devices cannot be counted", c.Name, before))
+			}
+			if all && (some || units > cluster.WholeUnits) {
+				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf(
+					"it claims all devices of DeviceClass %s of a node, and more of them", c.Name))
 			}
 			if _, whole := since[cluster.Whole+c.Name]; some && whole {
 				one := map[string]int64{cluster.Whole + c.Name: 1}

@@ -57,7 +57,7 @@ func TestTemplatesAreCounted(t *testing.T) {
 		"two":                              {"{requests: [{name: a, exactly: {deviceClassName: gpu.nvidia.com}}, {name: b, exactly: {deviceClassName: gpu.nvidia.com, count: 2}}]}", "", 3},
 		"settings":                         {`{requests: [{name: r, exactly: {deviceClassName: gpu.nvidia.com}}], config: [{opaque: {driver: gpu.nvidia.com, parameters: {kind: GpuConfig}}}]}`, "", 1},
 		"tolerated":                        {exactly(", tolerations: [{operator: Exists}]"), "", 1},
-		"selectors":                        {exactly(`, selectors: [{cel: {expression: "true"}}]`), "request r has selectors of its own", 0},
+		"selectors":                        {exactly(`, selectors: [{cel: {expression: "true"}}]`), "request r has selectors of its own; make them those of a DeviceClass, with equations of device.driver and device.attributes", 0},
 		"admin":                            {exactly(", adminAccess: true"), "request r asks for admin access", 0},
 		"a part":                           {exactly(", capacity: {requests: {memory: 1Gi}}"), "request r asks for a part of a device", 0},
 		"first":                            {"{requests: [{name: r, firstAvailable: [{name: a, deviceClassName: gpu.nvidia.com}]}]}", "request r is firstAvailable", 0},

@@ -20,7 +20,7 @@ type DeviceClass struct {
 	Created  time.Time
 	selector deviceSelector
 	group    string            // the oldest class that selects the same devices, which may be itself: see GroupClasses
-	taints   []DeviceTaintRule // that taint all devices of its driver: see TaintClasses
+	taints   []DeviceTaintRule // that taint devices of new nodes: see TaintClasses
 }
 
 // inGroup is the class that stands for those that select the same devices.
@@ -28,7 +28,7 @@ func (c DeviceClass) inGroup() string { return cmp.Or(c.group, c.Name) }
 
 // UnmetResources are the extended resources, sorted, that somebody asks for and a node lacks: a claim on its own node,
 // a pod on the one where it is, and a pod without a node on any. Those that are named after a DeviceClass no kubelet
-// offerings, so that a pod without a node lacks them in a cluster without nodes too.
+// reports. In a cluster without nodes any may be a driver's.
 func UnmetResources(s cluster.Snapshot) []string {
 	byName := map[string]*cluster.Node{}
 	for i := range s.Nodes {
@@ -50,7 +50,7 @@ func UnmetResources(s cluster.Snapshot) []string {
 		}
 	}
 	for name := range waitedFor {
-		if cluster.IsClaimed(name) ||
+		if cluster.IsClaimed(name) || len(s.Nodes) == 0 ||
 			slices.ContainsFunc(s.Nodes, func(n cluster.Node) bool { return n.Allocatable.Get(name) == 0 }) {
 			unmet[name] = true
 		}

@@ -207,7 +207,7 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 		offered := n.Allocatable
 		for _, c := range classes {
 			has := k[n.Name][c.Name]
-			if len(c.taints) > 0 && !cluster.IsClaimed(c.Resource) {
+			if slices.ContainsFunc(c.taints, DeviceTaintRule.anyDevice) && !cluster.IsClaimed(c.Resource) {
 				has.all -= has.free // no pod that requests it as an extended resource gets one more
 			}
 			if has.all == 0 || offered.Get(c.Resource) > 0 || c.PerRoot > 0 {

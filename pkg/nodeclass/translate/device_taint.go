@@ -34,41 +34,46 @@ func NewDeviceTaintRules(all []resourcev1beta2.DeviceTaintRule) (out []DeviceTai
 	return out
 }
 
-// anyNode reports whether the rule taints all devices of a driver or of all, those of new nodes too. Such a rule
-// refuses pods: see TaintClasses.
-func (r DeviceTaintRule) anyNode() bool { return r.pool == nil && r.device == nil }
+// anyDevice reports whether the rule taints all devices of a driver or of all, on whichever node. Such a rule refuses
+// pods: see TaintClasses.
+func (r DeviceTaintRule) anyDevice() bool { return r.pool == nil && r.device == nil }
 
 // taints reports whether the rule takes one device away.
 func (r DeviceTaintRule) taints(pool devicePool, device string) bool {
-	return !r.anyNode() && (r.driver == nil || *r.driver == pool.driver) && (r.pool == nil || *r.pool == pool.name) &&
+	return !r.anyDevice() && (r.driver == nil || *r.driver == pool.driver) && (r.pool == nil || *r.pool == pool.name) &&
 		(r.device == nil || *r.device == device)
 }
 
-// TaintClasses says of which classes rules taint all devices, on whichever node. Claims that tolerate it get them as if
-// there were no rule; no other gets any.
+// TaintClasses says of which classes rules taint devices of new nodes: all, or one of a name that any of them may have.
+// Of the others nobody knows how many a new node has, so that claims that do not tolerate the rule get no node.
 func TaintClasses(classes []DeviceClass, rules []DeviceTaintRule) {
 	for i := range classes {
 		c := &classes[i]
 		for _, r := range rules {
-			if r.anyNode() && c.Unread == "" && (r.driver == nil || *r.driver == c.Driver) {
+			if r.pool == nil && c.Unread == "" && (r.driver == nil || *r.driver == c.Driver) {
 				c.taints = append(c.taints, r)
 			}
 		}
 	}
 }
 
-// untolerated says which rule keeps all devices of the class from somebody with these tolerations; empty for none.
-func (c DeviceClass) untolerated(tolerations []resourcev1.DeviceToleration) string {
+// untolerated says which rule keeps devices of the class from somebody with these tolerations; empty for none.
+func (c DeviceClass) untolerated(tolerations []cluster.Toleration) string {
 	for _, r := range c.taints {
-		if !slices.ContainsFunc(tolerations, func(t resourcev1.DeviceToleration) bool {
-			return cluster.Toleration{Key: t.Key, Operator: string(t.Operator), Value: t.Value,
-				Effect: string(t.Effect)}.Tolerates(r.taint)
-		}) {
-			return fmt.Sprintf("DeviceTaintRule %s taints all devices of driver %s with %s, those of new nodes too",
-				r.name, c.Driver, r.taint)
+		if len(cluster.Untolerated([]cluster.Taint{r.taint}, tolerations)) > 0 {
+			what := "all devices"
+			if r.device != nil {
+				what = "device " + *r.device
+			}
+			return fmt.Sprintf("DeviceTaintRule %s taints %s of driver %s with %s, those of new nodes too", r.name, what,
+				c.Driver, r.taint)
 		}
 	}
 	return ""
+}
+
+func deviceToleration(t resourcev1.DeviceToleration) cluster.Toleration {
+	return cluster.Toleration{Key: t.Key, Operator: string(t.Operator), Value: t.Value, Effect: string(t.Effect)}
 }
 
 // taintProblem says which rule keeps devices from the claim, wherever they are; empty for none.

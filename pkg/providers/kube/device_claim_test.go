@@ -209,6 +209,9 @@ func TestRulesThatTaintAllDevices(t *testing.T) {
 		{whole, "NoSchedule", "", counted, "", false, why + ", and what requests " + counted + " tolerates none", 2},
 		{whole, "NoSchedule", "", gpu, "", true, "", 0},
 		{`{driver: other}`, "NoSchedule", "", gpu, "", false, "", 2},
+		{`{device: a}`, "NoSchedule", theTemplate, "", "", false, strings.Replace(claims, "all devices", "device a", 1), 1},
+		{`{device: a}`, "NoSchedule", "", gpu, "", false, strings.Replace(why, "all devices", "device a", 1) + ", and what requests nvidia.com/gpu tolerates none", 1},
+		{`{device: a}`, "NoSchedule", asking("{operator: Exists}"), "", "", false, "", 1},
 	} {
 		rule := "{metadata: {name: r}, spec: {deviceSelector: " + c.selector + ", taint: {key: ill, value: x, effect: " + c.effect + "}}}"
 		_, client := serveDRA(t, map[string]string{"deviceclasses": theClass, "resourceslices": sliceOf("n1", deviceOf("a", "gpu", "")+","+deviceOf("b", "gpu", "")), "resourceclaims": "", "resourceclaimtemplates": c.template, "devicetaintrules": rule}, http.StatusNotFound)

@@ -187,7 +187,7 @@ func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capac
 		daemons = append(daemons, o.Daemons...)
 		crowded = crowded && o.InstanceType.Type.Allocatable.Pods <= int64(len(o.Daemons))
 	}
-	what := need.With(resources.Pods, 0).String()
+	what := amountsText(need.With(resources.Pods, 0))
 	less := ""
 	if len(daemons) > 0 {
 		slices.Sort(daemons)
@@ -203,7 +203,7 @@ func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capac
 	}
 	var parts []string
 	for _, name := range short {
-		parts = append(parts, name+"="+resources.Format(name, most.Get(name)))
+		parts = append(parts, mostText(name, most.Get(name)))
 		less += e.neverHad(p, name)
 		if most.Get(name) == 0 {
 			less += e.uncountedDevices(name)
@@ -215,6 +215,29 @@ func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capac
 	}
 	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
 		less)
+}
+
+// amountsText are amounts in words that people know. Less than WholeUnits of one is no device, and keeps a pod apart.
+func amountsText(l resources.List) string {
+	var parts []string
+	for _, name := range l.Names() {
+		switch n := l.Get(name); {
+		case !strings.HasPrefix(name, cluster.Whole):
+			parts = append(parts, cluster.ResourceText(name)+"="+resources.Format(name, n))
+		case n >= cluster.WholeUnits:
+			parts = append(parts, cluster.ResourceText(name))
+		}
+	}
+	return strings.Join(parts, " ")
+}
+
+// mostText is the most that nodes have of a resource that is short.
+func mostText(name string, n int64) string {
+	if class, is := strings.CutPrefix(name, cluster.Whole); is {
+		return fmt.Sprintf("no device of DeviceClass %s, or more than the %d that a claim may have", class,
+			cluster.MostDevicesOfClaim)
+	}
+	return cluster.ResourceText(name) + "=" + resources.Format(name, n)
 }
 
 // mostExamples is how many instance types or alternatives one reason names.
@@ -231,18 +254,23 @@ func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
 	if more := len(types) - mostExamples; more > 0 {
 		names += fmt.Sprintf(" and %d more", more)
 	}
-	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names, resource,
+	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names,
+		cluster.ResourceText(resource),
 		until.UTC().Format(time.RFC3339))
 }
 
 // uncountedDevices says of a resource of devices that nobody knows how many an instance type has.
 func (e Explainer) uncountedDevices(resource string) string {
 	c, served := e.Solution.W.S.Devices.Server(resource)
-	if !served || c.CountedBy != "" || !cluster.IsClaimed(resource) {
+	if !served || c.CountedBy != "" || c.Unread != "" {
 		return ""
 	}
-	return fmt.Sprintf("; how many devices of DeviceClass %s (driver %s) an instance type has is not known: a NodeOverlay "+
-		"says it with capacity %s", c.Name, c.Driver, resource)
+	number := ""
+	if strings.HasPrefix(resource, cluster.Whole) {
+		number, resource = "claim a number of them, and ", cluster.Claimed+c.Name
+	}
+	return fmt.Sprintf("; how many devices of DeviceClass %s (driver %s) an instance type has is not known: %sa NodeOverlay "+
+		"says it with capacity %s", c.Name, c.Driver, number, resource)
 }
 
 // notSold sums up why offerings are not available.
