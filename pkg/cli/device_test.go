@@ -159,6 +159,69 @@ spec: {spec: {devices: {requests: [{name: r, exactly: {deviceClassName: %[2]s}}]
 	}
 }
 
+// Changed DeviceClasses, claims, slices and rules are compared as if they were applied, without a NodePool beside them.
+// Against a cluster they are refused, which is planned with what it has.
+func TestCompareDevices(t *testing.T) {
+	const head = "apiVersion: resource.k8s.io/v1\nkind: "
+	template := func(exactly string) string {
+		return head + "ResourceClaimTemplate\nmetadata: {name: t}\nspec: {spec: {devices: {requests: [{name: r, exactly: {" + exactly + "}}]}}}\n"
+	}
+	claim := func(exactly string) string {
+		return head + "ResourceClaim\nmetadata: {name: c}\nspec: {devices: {requests: [{name: r, exactly: {" + exactly + "}}]}}\n"
+	}
+	class := func(driver string) string {
+		return head + "DeviceClass\nmetadata: {name: mine}\nspec: {selectors: [{cel: {expression: \"device.driver == '" + driver + "'\"}}]}\n"
+	}
+	const rule = head + "DeviceTaintRule\nmetadata: {name: ill}\nspec: {deviceSelector: {driver: gpu.nvidia.com%s}, taint: {key: ill, effect: NoSchedule}}\n"
+	const file = `{schema: 1, name: w, nodePools: 1.yaml, nodes: [{name: n1, nodePool: general, instanceType: g5.12xlarge, zone: us-west-2a, capacityType: on-demand}],
+  groups: [{name: a, count: 1, pod: {spec: {resourceClaims: [{name: g, %s}], containers: [{name: a, image: a, resources: {requests: {cpu: 1}}}]}}}]}`
+	const byTemplate, byClaim = "resourceClaimTemplateName: t", "resourceClaimName: c"
+	places := func(p workload.Placement) (out string) {
+		for _, n := range p.OnExisting {
+			out += "on " + n.Node
+		}
+		for _, c := range p.NodeClaims {
+			out += "new " + c.InstanceType
+		}
+		for _, u := range p.Unplaced {
+			out += strings.Join(u.Reasons, " ")
+		}
+		return out
+	}
+	pool := strings.Replace(plainPool, "requirements: []", "requirements: [{key: karpenter.k8s.aws/instance-gpu-count, operator: Exists}]", 1)
+	base := pool + "---\n" + template("deviceClassName: mine, count: 2") + "---\n" + claim("deviceClassName: mine, count: 2") + "---\n" + class("gpu.nvidia.com") + deviceSlice
+	for name, c := range map[string]struct{ asks, change, want string }{
+		"a template that asks for more": {byTemplate, template("deviceClassName: mine, count: 3"), "new "},
+		"a claim that asks for more":    {byClaim, claim("deviceClassName: mine, count: 3"), "new "},
+		"a claim that asks as before":   {byClaim, claim("deviceClassName: mine, count: 2"), "on n1"},
+		"a class of another driver":     {byTemplate, class("odd.example.com"), "a NodeOverlay says it with capacity deviceclass.resource.kubernetes.io/mine"},
+		"a rule for one device":         {byTemplate, fmt.Sprintf(rule, ", pool: n1, device: gpu-0"), "new "},
+		"a rule for all devices":        {byTemplate, fmt.Sprintf(rule, ""), "DeviceTaintRule ill taints all devices of driver gpu.nvidia.com"},
+		"a slice with fewer devices":    {byTemplate, strings.Replace(strings.TrimPrefix(deviceSlice, "---\n"), ", {name: gpu-1, attributes: {type: {string: gpu}}}", "", 1), "new "},
+	} {
+		dir := t.TempDir()
+		for i, text := range []string{fmt.Sprintf(file, c.asks), base, c.change} {
+			if err := os.WriteFile(filepath.Join(dir, fmt.Sprint(i, ".yaml")), []byte(text), 0o600); err != nil {
+				t.Fatal(err)
+			}
+		}
+		changed := filepath.Join(dir, "2.yaml")
+		code, out, progress := run("plan", "-o", "json", "-f", filepath.Join(dir, "0.yaml"), "--compare", changed)
+		var got comparison
+		if err := json.Unmarshal([]byte(out), &got); code != 0 || err != nil {
+			t.Errorf("%s: exit %d, %v, %s%s", name, code, err, out, progress)
+			continue
+		}
+		if before, after := places(got.Before), places(got.After); before != "on n1" || !strings.Contains(after, c.want) {
+			t.Errorf("%s: %s before, %s after, want %s", name, before, after, c.want)
+		}
+		if code, _, progress := run("plan", "--compare", changed); code != 2 || !strings.Contains(progress, "2.yaml: a cluster is compared with NodePools, EC2NodeClasses and NodeOverlays; "+
+			"leave CapacityBuffers and objects about devices out, or plan files with -f") {
+			t.Errorf("%s: against a cluster: exit %d, %s", name, code, progress)
+		}
+	}
+}
+
 // Slices among manifests are read, with what is wrong with them, and it is told that a plan of manifests has no nodes.
 // Nor has it the nodes where claims have their devices.
 func TestSlicesAmongManifests(t *testing.T) {
@@ -167,7 +230,8 @@ func TestSlicesAmongManifests(t *testing.T) {
 		"status: {allocation: {devices: {results: [{request: r, driver: gpu.nvidia.com, pool: n1, device: gpu-0}]}, nodeSelector: {nodeSelectorTerms: [{matchFields: [{key: metadata.name, operator: In, values: [n1]}]}]}}}\n"
 	got, progress := placesOf(t, 0, plainPool+pod+claim+deviceSlice)
 	if fmt.Sprint(got) != "[default/a on a new node]" || strings.Contains(progress, "not read: ") ||
-		!strings.Contains(progress, "1 ResourceSlices (n1-gpus): a plan of manifests begins without nodes, so nobody gets their devices; a workload file has nodes") {
+		!strings.Contains(progress, "1 ResourceSlices (n1-gpus): nobody gets their devices, unless a workload file has the nodes") ||
+		!strings.Contains(progress, "1 allocated ResourceClaims (default/c): they count as if they were not, unless a workload file has the nodes") {
 		t.Errorf("%v\n%s", got, progress)
 	}
 	if _, progress := placesOf(t, 3, plainPool+pod+claim+strings.Replace(deviceSlice, "driver: gpu.nvidia.com, ", "", 1)); !strings.Contains(progress, "0.yaml:") ||

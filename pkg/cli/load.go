@@ -169,8 +169,14 @@ func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
 	if err == nil && broken > 0 {
 		err = fmt.Errorf("%s: %d documents cannot be read", f.compare, broken)
 	}
-	if err == nil && len(w.Pools)+len(w.Overlays)+len(w.Classes)+len(w.Buffers) == 0 {
-		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay or CapacityBuffer to compare with", f.compare)
+	switch nodes, others := len(w.Pools)+len(w.Overlays)+len(w.Classes) > 0, len(w.Buffers) > 0 || w.Devices.Any(); {
+	case err != nil:
+	case !nodes && !others:
+		err = fmt.Errorf("%s: there is no NodePool, EC2NodeClass, NodeOverlay, CapacityBuffer or object about devices to compare with",
+			f.compare)
+	case others && len(f.paths) == 0:
+		err = fmt.Errorf("%s: a cluster is compared with NodePools, EC2NodeClasses and NodeOverlays; leave CapacityBuffers and "+
+			"objects about devices out, or plan files with -f", f.compare)
 	}
 	return w.Manifests, err
 }

@@ -43,7 +43,7 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 	c.applyLeast()
 	c.nameGroups()
 	c.noteUnknownVolumes()
-	c.noteSlices()
+	c.noteDevices()
 	c.setDefaults()
 	c.applyRules()
 	if len(c.left) > 0 {

@@ -23,6 +23,11 @@ type Devices struct {
 	TaintRules []resourcev1beta2.DeviceTaintRule
 }
 
+// Any reports whether anything is said.
+func (d Devices) Any() bool {
+	return len(d.Classes)+len(d.Templates)+len(d.Claims)+len(d.Slices)+len(d.TaintRules) > 0
+}
+
 // addDevices takes an object about devices that pods claim.
 func (c *manifestCollector) addDevices(d manifest.Document) (known bool, err error) {
 	group, version, _ := strings.Cut(d.APIVersion, "/")
@@ -94,24 +99,23 @@ func checkClaim(d manifest.Document, at string, in resourcev1.DeviceClaim) error
 			}
 		}
 	}
-	named := func(field string, i int, requests []string) error {
-		for _, r := range requests {
-			if !names[r] {
-				return d.Errorf(fmt.Sprintf("%s.%s[%d].requests", at, field, i),
-					"it names %s, which is no request of the claim", r)
-			}
-		}
-		return nil
-	}
 	for i, c := range in.Constraints {
-		if err := named("constraints", i, c.Requests); err != nil {
+		if err := checkNamed(d, fmt.Sprintf("%s.constraints[%d].requests", at, i), c.Requests, names); err != nil {
 			return err
 		}
 	}
 	for i, c := range in.Config {
-		if err := named("config", i, c.Requests); err != nil {
+		if err := checkNamed(d, fmt.Sprintf("%s.config[%d].requests", at, i), c.Requests, names); err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// checkNamed wants every request that is named to be one of the claim.
+func checkNamed(d manifest.Document, at string, requests []string, names map[string]bool) error {
+	if i := slices.IndexFunc(requests, func(r string) bool { return !names[r] }); i >= 0 {
+		return d.Errorf(at, "it names %s, which is no request of the claim", requests[i])
 	}
 	return nil
 }
@@ -191,13 +195,20 @@ func (f *File) checkSlices() error {
 	return nil
 }
 
-// noteSlices says that what a node publishes helps nobody where no node is.
-func (c *manifestCollector) noteSlices() {
-	if n := len(c.Devices.Slices); n > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d ResourceSlices (%s): a plan of manifests begins without nodes, so nobody gets their devices; "+
-			"a workload file has nodes", n, firstNames(lists.Of(c.Devices.Slices,
-			func(s resourcev1.ResourceSlice) string { return s.Name }))))
+// noteDevices says that what a node publishes or has helps nobody where no node is.
+func (c *manifestCollector) noteDevices() {
+	note := func(names []string, what, why string) {
+		if n := len(names); n > 0 {
+			c.notes = append(c.notes, fmt.Sprintf("%d %s (%s): %s, unless a workload file has the nodes", n, what,
+				firstNames(names), why))
+		}
 	}
+	note(lists.Of(c.Devices.Slices, func(s resourcev1.ResourceSlice) string { return s.Name }), "ResourceSlices",
+		"nobody gets their devices")
+	allocated := lists.Where(c.Devices.Claims,
+		func(r resourcev1.ResourceClaim) bool { return r.Status.Allocation != nil })
+	note(lists.Of(allocated, func(r resourcev1.ResourceClaim) string { return r.Namespace + "/" + r.Name }),
+		"allocated ResourceClaims", "they count as if they were not")
 }
 
 // asV1 is an object of resource.k8s.io/v1beta1 as v1 has it: what a request of a claim or of a template asks for

@@ -313,25 +313,31 @@ func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
 	})
 	overlaps := findOverlaps(claimed)
 	for i := range pods {
-		p := &pods[i]
 		for _, c := range claimed {
-			units := p.Need.Get(cluster.Whole + c.Name)
-			some, all := p.Need.Get(deviceResource(c.Name)) > 0, units > 0
-			if before := overlaps[c.Name]; before != "" && (some || all) {
-				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("DeviceClass %s selects some of the devices "+
-					"of DeviceClass %s, which pods claimed before: such devices cannot be counted", c.Name, before))
-			}
-			if all && (some || units > cluster.WholeUnits) {
-				p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf(
-					"it claims all devices of DeviceClass %s of a node, and more of them", c.Name))
-			}
-			if _, whole := since[cluster.Whole+c.Name]; some && whole {
-				one := map[string]int64{cluster.Whole + c.Name: 1}
-				p.Need, p.NeedAnew = withDevices(p.Need, one), withDevices(p.NeedAnew, one)
-			}
+			_, whole := since[cluster.Whole+c.Name]
+			settleClass(&pods[i], c.Name, overlaps[c.Name], whole)
 		}
 	}
 	refuseBundles(pods, classes)
+}
+
+// settleClass is SettleClaims for one pod and one class: before is the class that was claimed before and shares devices,
+// whole reports whether a pod claims all devices of the class.
+func settleClass(p *cluster.Pod, class, before string, whole bool) {
+	units := p.Need.Get(cluster.Whole + class)
+	some, all := p.Need.Get(deviceResource(class)) > 0, units > 0
+	if before != "" && (some || all) {
+		p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf("DeviceClass %s selects some of the devices "+
+			"of DeviceClass %s, which pods claimed before: such devices cannot be counted", class, before))
+	}
+	if all && (some || units > cluster.WholeUnits) {
+		p.Unmodelled = append(slices.Clip(p.Unmodelled), fmt.Sprintf(
+			"it claims all devices of DeviceClass %s of a node, and more of them", class))
+	}
+	if some && whole {
+		one := map[string]int64{cluster.Whole + class: 1}
+		p.Need, p.NeedAnew = withDevices(p.Need, one), withDevices(p.NeedAnew, one)
+	}
 }
 
 // claimedSince is when the oldest pod was created that claims devices, by resource.
