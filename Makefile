@@ -69,7 +69,7 @@ ROOT_PACKAGES := ./events/... ./functions/... ./pkg/...
 GO_FILES = $(shell git ls-files -co --exclude-standard -- '*.go' | while read -r f; do [ -f "$$f" ] && echo "$$f"; done)
 PLANE_SOURCES = $(shell find infra/local/controlplane -name '*.go' ! -name '*_test.go' -o -name '*.mod' -o -name '*.sum')
 LOCAL_SOURCES = $(shell find infra/local -name '*.go' ! -name '*_test.go') infra/local/go.mod infra/local/go.sum
-INFRA_SOURCES = $(shell find infra events pkg/settings \( -name node_modules -o -path infra/local \) -prune -o \( -name '*.go' -o -name '*.json' \) -print)
+INFRA_SOURCES = $(shell find infra events pkg/settings \( -name node_modules -o -path infra/local -o -path infra/lab \) -prune -o \( -name '*.go' -o -name '*.json' \) -print)
 
 .PHONY: help
 help: ## list what can be run
@@ -140,8 +140,8 @@ rules:
 
 # The linters contain go vet's checks: vet runs here and nowhere else.
 GOLANGCI_LINT_RUN := $(BIN)/golangci-lint
-UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/mutants ./infra/count
-STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|mutants|count)\$$')
+UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/lab/mutants ./infra/lab/count
+STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|lab/mutants|lab/count)\$$')
 
 .PHONY: test-units
 test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
@@ -317,7 +317,7 @@ count: ## count code lines of the product and numeric literals of scheduling and
 
 .PHONY: mutants
 mutants: ## change the product in small ways, one at a time, and count what the tests notice: SEED=1 SAMPLE=400; goes on where it was; MUTANTS_FLAGS=-short tries what make test runs, '-kinds slips -whole' adapters and controllers
-	go run ./infra/mutants -seed $(or $(SEED),1) -sample $(or $(SAMPLE),400) $(MUTANTS_FLAGS)
+	go run ./infra/lab/mutants -seed $(or $(SEED),1) -sample $(or $(SAMPLE),400) $(MUTANTS_FLAGS)
 
 # The NodePools of the large workloads, as seen from where those are.
 POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
@@ -395,7 +395,7 @@ scale: local ## what clusters of many nodes cost, measured as Lambda limits func
 .PHONY: alarms
 alarms: local ## cause each fault that an alarm is for, and record what CloudWatch would be told, for the test of the alarms
 	$(STEP) 'record the faults' '10 minutes' go -C infra/local test ./e2e -count=1 -timeout 40m -run TestRecordFaults -args \
-		-recordings $(CURDIR)/infra/alarms/testdata
+		-recordings $(CURDIR)/infra/lab/alarms/testdata
 
 .PHONY: fmt
 fmt: ## format all Go files

@@ -11,7 +11,7 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 
-	"joiner.sh/infra/alarms"
+	"joiner.sh/infra/lab/alarms"
 )
 
 // choose reports which of two values, the only ones known, a property has.
@@ -162,7 +162,7 @@ func writtenFaults() map[string]written {
 // recorded are the runs with faults that `make alarms` records, by name.
 func recorded(t *testing.T) map[string]alarms.Recording {
 	t.Helper()
-	files, err := filepath.Glob("../alarms/testdata/*.txt")
+	files, err := filepath.Glob("../lab/alarms/testdata/*.txt")
 	if err != nil || len(files) == 0 {
 		t.Fatalf("%d recordings, %v: make alarms records them", len(files), err)
 	}

@@ -22,7 +22,7 @@ import (
 	"k8s.io/client-go/kubernetes/scheme"
 
 	"joiner.sh/events"
-	"joiner.sh/infra/alarms"
+	"joiner.sh/infra/lab/alarms"
 	"joiner.sh/infra/local/awsemulator"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/pkg/model/instancetypes"

@@ -12,7 +12,7 @@ import (
 	"testing"
 	"time"
 
-	"joiner.sh/infra/alarms"
+	"joiner.sh/infra/lab/alarms"
 	"joiner.sh/infra/local/env"
 	"joiner.sh/infra/local/lambdahost"
 )

@@ -44,7 +44,7 @@ func References() []string {
 		"functions/stopped-capacity.md",
 		"infra/bench/scale.md",
 		"infra/costs.md",
-		"infra/mutants/score.md",
+		"infra/lab/mutants/score.md",
 		"infra/release.md",
 		"infra/repair.md",
 		"infra/security.md",

@@ -135,7 +135,7 @@ func TestWhatIsLeftToTry(t *testing.T) {
 
 // TestExplainedMutantsExist refuses a reason whose code has changed: it may not hold any more.
 func TestExplainedMutantsExist(t *testing.T) {
-	if _, _, _, err := findKinds(filepath.Join("..", ".."), "operators"); err != nil {
+	if _, _, _, err := findKinds(filepath.Join("..", "..", ".."), "operators"); err != nil {
 		t.Error(err)
 	}
 }

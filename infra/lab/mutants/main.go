@@ -46,7 +46,7 @@ func main() {
 	}
 	if s.noticed() < *least {
 		log.Fatalf("mutants: %.1f %% noticed, %.1f %% wanted: "+
-			"add a test for each survivor, or its reason to infra/mutants/explained.tsv", s.noticed(), *least)
+			"add a test for each survivor, or its reason to infra/lab/mutants/explained.tsv", s.noticed(), *least)
 	}
 }
 

@@ -128,7 +128,7 @@ func TestEachKindHasItsTurn(t *testing.T) {
 }
 
 func TestSlipsAreLookedForInAdaptersAndControllers(t *testing.T) {
-	k, err := kindsNamed("../..", "slips")
+	k, err := kindsNamed("../../..", "slips")
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -137,7 +137,7 @@ func TestSlipsAreLookedForInAdaptersAndControllers(t *testing.T) {
 			t.Errorf("%s is no area", area)
 		}
 	}
-	if _, err := kindsNamed("../..", "slip"); err == nil {
+	if _, err := kindsNamed("../../..", "slip"); err == nil {
 		t.Error("kinds that do not exist are drawn")
 	}
 }

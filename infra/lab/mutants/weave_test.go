@@ -90,7 +90,7 @@ func TestEachMutantOfABuildRunsAlone(t *testing.T) {
 }
 
 func TestWhatCompiles(t *testing.T) {
-	t.Chdir("../..")
+	t.Chdir("../../..")
 	c, err := newChecker(t.Context(), areas())
 	if err != nil {
 		t.Fatal(err)

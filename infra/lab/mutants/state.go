@@ -53,7 +53,7 @@ func appendState(path string, r result) error {
 }
 
 // explainedFile lists mutants that survive and make no difference.
-const explainedFile = "infra/mutants/explained.tsv"
+const explainedFile = "infra/lab/mutants/explained.tsv"
 
 // readExplained returns why mutants that survive make no difference, by mutant. Each line is a mutant, a tab, and the
 // reason. A line that names none of all mutants is an error: its code has changed, and its reason may not hold.
