@@ -53,7 +53,7 @@ V := k8s.io/component-base/version
 plane_ldflags = -s -w -X $(V).gitVersion=$(1) -X $(V).gitMajor=1 -X $(V).gitMinor=$(word 2,$(subst ., ,$(1))) \
 	-X $(V).gitTreeState=clean -X $(V).gitCommit=local
 
-# infra/bench is a module of its own and compares with Karpenter PEER: 1.15 or, with a go.mod of its own, 1.14. Karpenter 1.15 asks for
+# infra/lab/bench is a module of its own and compares with Karpenter PEER: 1.15 or, with a go.mod of its own, 1.14. Karpenter 1.15 asks for
 # a newer Go than this repository does; the go command fetches that one as a module, for the bench alone.
 PEER ?= 1.15
 PEER_FLAGS_1.14 := -modfile=karpenter-1.14.mod -tags=karpenter_1_14
@@ -217,7 +217,7 @@ all-clusters: local
 all-bench:
 	@$(MAKE) --no-print-directory test-bench PEER=1.15
 	$(STEP) '150 more random clusters, 200 in all' '3 minutes' $(SHELL) -c \
-		"export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare test -vet=off -count=1 -timeout 30m . -args -seeds 150 -first-seed 50"
+		"export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/lab/bench/compare test -vet=off -count=1 -timeout 30m . -args -seeds 150 -first-seed 50"
 
 .PHONY: all-bench-1.14
 all-bench-1.14:
@@ -246,8 +246,8 @@ all-stack:
 
 .PHONY: all-metrics
 all-metrics: $(GOLANGCI_LINT)
-	$(STEP) 'test what Prometheus receives' '20 s, 2 minutes the first time' go -C infra/prometheus test -vet=off ./...
-	$(STEP) 'vet and lint that' '10 s, 2 minutes the first time' $(SHELL) -c "cd infra/prometheus && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./..."
+	$(STEP) 'test what Prometheus receives' '20 s, 2 minutes the first time' go -C infra/lab/prometheus test -vet=off ./...
+	$(STEP) 'vet and lint that' '10 s, 2 minutes the first time' $(SHELL) -c "cd infra/lab/prometheus && $(GOLANGCI_LINT_RUN) run -c ../../../.golangci.yml ./..."
 
 .PHONY: all-gitops
 all-gitops: $(GOLANGCI_LINT)
@@ -269,19 +269,19 @@ all-try:
 .PHONY: test-bench
 test-bench: bench-go $(GOLANGCI_LINT) $(BIN)/joiner-plane ## the part of make test-all that compares with Karpenter: PEER=1.14 or, without it, 1.15
 	$(STEP) 'test the bench beside Karpenter $(PEER)' '4 minutes, 10 the first time' \
-		$(SHELL) -c "export $(BENCH_ENV); go -C infra/bench test -vet=off -timeout 30m ./..."
+		$(SHELL) -c "export $(BENCH_ENV); go -C infra/lab/bench test -vet=off -timeout 30m ./..."
 	$(STEP) 'test the comparison of random clusters' '20 s, 6 minutes the first time' \
-		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench/compare test -vet=off ./..."
+		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/lab/bench/compare test -vet=off ./..."
 	@# The linter loads packages without go.mod of its own choice, so it sees the newer Karpenter only; go vet sees the older.
 	$(if $(filter 1.14,$(PEER)),$(STEP) 'vet the bench' '1 minute' \
-		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/bench vet ./... && go -C infra/bench/compare vet ./...")
+		$(SHELL) -c "export $(BENCH_ENV) GOTOOLCHAIN=auto; go -C infra/lab/bench vet ./... && go -C infra/lab/bench/compare vet ./...")
 	$(if $(filter 1.14,$(PEER)),,$(STEP) 'vet and lint the bench' '10 s, 2 minutes the first time' $(SHELL) -c "export $(BENCH_ENV); \
-		cd infra/bench && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./... && cd compare && $(GOLANGCI_LINT_RUN) run -c ../../../.golangci.yml ./...")
+		cd infra/lab/bench && $(GOLANGCI_LINT_RUN) run -c ../../../.golangci.yml ./... && cd compare && $(GOLANGCI_LINT_RUN) run -c ../../../../.golangci.yml ./...")
 
 .PHONY: bench-go
 bench-go:
-	@env $(BENCH_ENV) go -C infra/bench version || { printf '%s\n' >&2 \
-		"infra/bench needs Go $$(sed -n 's/^go //p' infra/bench/go.mod), which the go command fetches from the module proxy (GOPROXY) and could not." \
+	@env $(BENCH_ENV) go -C infra/lab/bench version || { printf '%s\n' >&2 \
+		"infra/lab/bench needs Go $$(sed -n 's/^go //p' infra/lab/bench/go.mod), which the go command fetches from the module proxy (GOPROXY) and could not." \
 		'Install it, or compare with the older Karpenter, which does without: PEER=1.14'; exit 1; }
 
 .PHONY: golden
@@ -320,7 +320,7 @@ mutants: ## change the product in small ways, one at a time, and count what the 
 	go run ./infra/lab/mutants -seed $(or $(SEED),1) -sample $(or $(SAMPLE),400) $(MUTANTS_FLAGS)
 
 # The NodePools of the large workloads, as seen from where those are.
-POOLS := ../../infra/bench/workloads/nodepools/mixed.yaml
+POOLS := ../../infra/lab/bench/workloads/nodepools/mixed.yaml
 ACCELERATED := $(dir $(POOLS))accelerated.yaml
 # Of clusters with nodes that are 30 to 70 % full.
 HALF_EMPTY_SEEDS ?= 1 2 3 4 5 6
@@ -328,37 +328,37 @@ comma := ,
 space := $() $()
 
 .PHONY: bench
-bench: bench-go ## pack the sample workloads beside Karpenter and write infra/bench/results.md; another folder: WORKLOADS=folder; other half-empty clusters: HALF_EMPTY_SEEDS='7 8'
-	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-bench .
+bench: bench-go ## pack the sample workloads beside Karpenter and write infra/lab/bench/results.md; another folder: WORKLOADS=folder; other half-empty clusters: HALF_EMPTY_SEEDS='7 8'
+	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/lab/bench build -o $(BIN)/joiner-bench .
 	@mkdir -p .local/bench
-	$(STEP) 'make the large workloads' '10 s' $(SHELL) -c "export $(BENCH_ENV); cd infra/bench && \
-		go run ./generate -pods 50000 -seed 7 -name services-50k -nodepools $(POOLS) -out ../../.local/bench/services-50k.json.gz && \
-		go run ./generate -pods 50000 -grow workloads/w3.json.gz -name w3-50k -nodepools $(POOLS) -out ../../.local/bench/w3-50k.json.gz && \
-		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../.local/bench/cluster-150k.json.gz && \
-		go run ./generate -pods 500 -jobs 300 -seed 3 -name gpu-batch -nodepools $(ACCELERATED) -out ../../.local/bench/gpu-batch.json.gz \
+	$(STEP) 'make the large workloads' '10 s' $(SHELL) -c "export $(BENCH_ENV); cd infra/lab/bench && \
+		go run ./generate -pods 50000 -seed 7 -name services-50k -nodepools $(POOLS) -out ../../../.local/bench/services-50k.json.gz && \
+		go run ./generate -pods 50000 -grow workloads/w3.json.gz -name w3-50k -nodepools $(POOLS) -out ../../../.local/bench/w3-50k.json.gz && \
+		go run ./generate -pods 25000 -nodes 5000 -bound 130000 -full 90 -seed 9 -name cluster-150k -nodepools $(POOLS) -out ../../../.local/bench/cluster-150k.json.gz && \
+		go run ./generate -pods 500 -jobs 300 -seed 3 -name gpu-batch -nodepools $(ACCELERATED) -out ../../../.local/bench/gpu-batch.json.gz \
 		$(foreach s,$(HALF_EMPTY_SEEDS),&& go run ./generate -half-empty -pods 3000 -nodes 425 -seed $(s) -name half-empty-$(s) -nodepools $(POOLS) \
-			-out ../../.local/bench/half-empty-$(s).json.gz)"
-	cd infra/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
-		-large ../../.local/bench/w3-50k.json.gz,../../.local/bench/cluster-150k.json.gz,../../.local/bench/services-50k.json.gz,../../.local/bench/gpu-batch.json.gz$(subst $(space),,$(foreach s,$(HALF_EMPTY_SEEDS),$(comma)../../.local/bench/half-empty-$(s).json.gz))
+			-out ../../../.local/bench/half-empty-$(s).json.gz)"
+	cd infra/lab/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
+		-large ../../../.local/bench/w3-50k.json.gz,../../../.local/bench/cluster-150k.json.gz,../../../.local/bench/services-50k.json.gz,../../../.local/bench/gpu-batch.json.gz$(subst $(space),,$(foreach s,$(HALF_EMPTY_SEEDS),$(comma)../../../.local/bench/half-empty-$(s).json.gz))
 
 .PHONY: bench-disruption
-bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'
-	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-bench-disruption ./disruption
-	cd infra/bench && $(BIN)/joiner-bench-disruption -out disruption.md $(BENCH_FLAGS)
+bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/lab/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'
+	$(STEP) 'build the bench' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/lab/bench build -o $(BIN)/joiner-bench-disruption ./disruption
+	cd infra/lab/bench && $(BIN)/joiner-bench-disruption -out disruption.md $(BENCH_FLAGS)
 
 .PHONY: compare
 compare: bench-go ## random clusters for the packer beside Karpenter's provisioner, judged by kube-scheduler's plugins: SEEDS=n FIRST_SEED=s; a run that ended goes on
-	$(STEP) 'build compare' '10 s, 5 minutes the first time' env $(BENCH_ENV) GOTOOLCHAIN=auto go -C infra/bench/compare build -o $(BIN)/joiner-compare .
+	$(STEP) 'build compare' '10 s, 5 minutes the first time' env $(BENCH_ENV) GOTOOLCHAIN=auto go -C infra/lab/bench/compare build -o $(BIN)/joiner-compare .
 	@$(BIN)/joiner-compare -seeds $(or $(SEEDS),1000) -first-seed $(or $(FIRST_SEED),0) -workers $(or $(WORKERS),2) -state .local/compare-$(PEER) $(COMPARE_FLAGS)
 
 .PHONY: compare-disruption
 compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours, and whether it would let our commands pass, on random clusters: SEEDS=5000 FIRST_SEED=1; goes on where it was cut short
-	$(STEP) 'build the comparison' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/joiner-compare-disruption ./disruption/compare
+	$(STEP) 'build the comparison' '10 s, 3 minutes the first time' env $(BENCH_ENV) go -C infra/lab/bench build -o $(BIN)/joiner-compare-disruption ./disruption/compare
 	$(BIN)/joiner-compare-disruption -seeds $(or $(SEEDS),5000) -first-seed $(or $(FIRST_SEED),1) -state $(or $(DISRUPTION_STATE),.local/compare-disruption)
 
 .PHONY: round-trip
 round-trip: bench-go local ## Karpenter's own controllers make nodes, Joiner takes them over, Karpenter takes them back: CLASSES=50 SEED=1 PEER=1.15
-	$(STEP) 'build Karpenter $(PEER)' '10 s, 10 minutes the first time' env $(BENCH_ENV) go -C infra/bench build -o $(BIN)/karpenter-$(PEER) \
+	$(STEP) 'build Karpenter $(PEER)' '10 s, 10 minutes the first time' env $(BENCH_ENV) go -C infra/lab/bench build -o $(BIN)/karpenter-$(PEER) \
 		github.com/aws/karpenter-provider-aws/cmd/controller
 	go -C infra/local test -count=1 -timeout 30m -v ./roundtrip -args -karpenter $(BIN)/karpenter-$(PEER) -classes $(or $(CLASSES),50) -seed $(or $(SEED),1)
 
@@ -366,7 +366,7 @@ round-trip: bench-go local ## Karpenter's own controllers make nodes, Joiner tak
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \
 		go -C infra/local build -o $(BIN)/verify-plan ./verify/program
-	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/local/verify/testdata/services-1000.json.gz infra/bench/workloads)
+	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/local/verify/testdata/services-1000.json.gz infra/lab/bench/workloads)
 
 .PHONY: vuln
 vuln: $(GOVULNCHECK) ## look for known vulnerabilities in what the functions call; needs vuln.go.dev, or VULNDB=file:///folder of a copy
@@ -388,7 +388,7 @@ storm: local ## 300 spot notices in a minute, and the latencies of single ones; 
 	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),300) $(STORM_FLAGS)
 
 .PHONY: scale
-scale: local ## what clusters of many nodes cost, measured as Lambda limits functions, into infra/bench/scale.md: NODES=500 PODS=15000 MEMORY=512; SCALE_FLAGS=-help
+scale: local ## what clusters of many nodes cost, measured as Lambda limits functions, into infra/lab/bench/scale.md: NODES=500 PODS=15000 MEMORY=512; SCALE_FLAGS=-help
 	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/joiner-scale ./scale
 	$(STEP) 'measure' '15 minutes' $(BIN)/joiner-scale -nodes $(or $(NODES),500) -pods $(or $(PODS),15000) -memory $(or $(MEMORY),0) $(SCALE_FLAGS)
 

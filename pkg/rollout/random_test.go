@@ -51,7 +51,7 @@ func TestRandomWorlds(t *testing.T) {
 }
 
 // TestErrorRates plays rollouts of pools of 2 to 14 nodes with 8 pods each, of which a part fares badly on any node. The
-// rates that it prints with -worlds 667 are those of infra/bench/measurements.md.
+// rates that it prints with -worlds 667 are those of infra/lab/bench/measurements.md.
 func TestErrorRates(t *testing.T) {
 	shortrun.Skip(t)
 	of := max(worlds.N()*3/10, 1)

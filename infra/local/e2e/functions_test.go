@@ -19,7 +19,7 @@ import (
 )
 
 // TestWhatFunctionsNeed starts every function anew a few times and says how long that takes and how much memory it
-// uses, for the table of infra/bench/measurements.md. What it holds against the figures is coarse: the machine may be busy.
+// uses, for the table of infra/lab/bench/measurements.md. What it holds against the figures is coarse: the machine may be busy.
 func TestWhatFunctionsNeed(t *testing.T) {
 	shortrun.Skip(t)
 	const times, mostInit = 5, 2 * time.Second

@@ -56,8 +56,8 @@ func main() {
 		w.cases, err = regexp.Compile(text)
 		return err
 	})
-	flag.StringVar(&w.files.data, "data", "infra/bench/scale.json", "file of the measurements; those of this size are replaced")
-	flag.StringVar(&w.files.page, "page", "infra/bench/scale.md", "page to write")
+	flag.StringVar(&w.files.data, "data", "infra/lab/bench/scale.json", "file of the measurements; those of this size are replaced")
+	flag.StringVar(&w.files.page, "page", "infra/lab/bench/scale.md", "page to write")
 	flag.StringVar(&w.files.bill, "bill", "pkg/cli/bill/invocations.json", "file of what the bill counts with, to write")
 	flag.BoolVar(&w.write, "write", false, "write the page and the bill's file from the measurements there are, and measure nothing")
 	flag.Parse()

@@ -12,10 +12,10 @@ import (
 	"joiner.sh/pkg/cli/bill"
 )
 
-// The bill counts with what stands in infra/bench/scale.json; `go run ./scale -write` in the root of the repository
+// The bill counts with what stands in infra/lab/bench/scale.json; `go run ./scale -write` in the root of the repository
 // makes it so.
 func TestTheBillCountsWithWhatWasMeasured(t *testing.T) {
-	all, err := files{data: "../../bench/scale.json"}.readSizes()
+	all, err := files{data: "../../lab/bench/scale.json"}.readSizes()
 	if err != nil {
 		t.Fatal(err)
 	}

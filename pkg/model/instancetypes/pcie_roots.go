@@ -4,7 +4,7 @@ package instancetypes
 // GPUs and EFA interfaces. It is empty for a type of which nobody knows.
 //
 // The facts are those of github.com/aws/karpenter-provider-aws v1.15.2, pkg/providers/drametadata, whose authors took
-// them from instances; Apache License 2.0. infra/bench/provider compares them.
+// them from instances; Apache License 2.0. infra/lab/bench/provider compares them.
 func PCIeRoots(name string) (out []map[string]int64) {
 	add := func(times int, gpus, efas int64) {
 		for range times {

@@ -11,7 +11,7 @@ func large() kubeletexpr.Variables {
 	return kubeletexpr.Variables{VCPUs: 2, MemoryMiB: 8192, DefaultENIs: 3, IPsPerENI: 10, MaxPods: 29, InstanceType: "m5.large"}
 }
 
-// TestExpressions has those whose answer is known; infra/bench compares random ones with Karpenter's.
+// TestExpressions has those whose answer is known; infra/lab/bench compares random ones with Karpenter's.
 func TestExpressions(t *testing.T) {
 	for text, want := range map[string]int64{
 		"[1, 2, 3].exists(x, x > vcpus) ? 7 : 8": 7,

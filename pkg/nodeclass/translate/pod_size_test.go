@@ -117,7 +117,7 @@ func TestWhatOnePodMayAskFor(t *testing.T) {
 
 // The pods of the workloads that the bench plans reach a fifth of no bound, so that half of each would refuse none.
 func TestBoundsAreFarFromRealPods(t *testing.T) {
-	paths, err := filepath.Glob("../../../infra/bench/workloads/*.json*")
+	paths, err := filepath.Glob("../../../infra/lab/bench/workloads/*.json*")
 	if err != nil || len(paths) < 5 {
 		t.Fatalf("%v: %v", paths, err)
 	}

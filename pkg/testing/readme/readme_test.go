@@ -153,7 +153,7 @@ func TestWhatIsBelievedIsTested(t *testing.T) {
 
 // TestDifferencesThatTheBenchNames: the comparison with Karpenter is not run by make test, and names rows of pages.
 func TestDifferencesThatTheBenchNames(t *testing.T) {
-	source, err := os.ReadFile(filepath.Join(root, "infra/bench/compare/difference.go"))
+	source, err := os.ReadFile(filepath.Join(root, "infra/lab/bench/compare/difference.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
