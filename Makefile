@@ -151,7 +151,7 @@ test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
 	$(STEP) 'vet and lint the local environment' '20 s, 3 minutes the first time' $(SHELL) -c "cd infra/local && $(GOLANGCI_LINT_RUN) run -c ../../.golangci.yml ./... ./controlplane/..."
 
 # The folders of infra/local whose tests take minutes each.
-LONG_TESTS := demo scale
+LONG_TESTS := demo lab/scale
 LOCAL_TESTS_BUT = \$$(go -C infra/local list ./... ./controlplane/... | grep -v $(patsubst %,-e '/%$$',$(1)))
 
 .PHONY: test-local
@@ -211,7 +211,7 @@ all-player: local
 .PHONY: all-clusters
 all-clusters: local
 	$(STEP) 'a rollout, devices, and a cluster of 200 nodes' '11 minutes' go -C infra/local $(FULL_TEST) -p 1 $(LONG_TESTS:%=./%/...)
-	$(STEP) 'bursts of 1,000 claims' '2 minutes' go -C infra/local $(FULL_TEST) ./loadtest -args -claims 1000
+	$(STEP) 'bursts of 1,000 claims' '2 minutes' go -C infra/local $(FULL_TEST) ./lab/loadtest -args -claims 1000
 
 .PHONY: all-bench
 all-bench:
@@ -230,9 +230,9 @@ all-plans:
 
 .PHONY: all-filters
 all-filters: $(BIN)/joiner-filter $(BIN)/joiner-filter-1.36
-	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '15 minutes' go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000 -other 1.36
+	$(STEP) 'filters of kube-scheduler judge 20,000 clusters' '15 minutes' go -C infra/local $(FULL_TEST) ./lab/verify/filter -args -draws 20000 -other 1.36
 	$(STEP) 'those of Kubernetes 1.36 do' '6 minutes' \
-		env JOINER_KUBERNETES=1.36 go -C infra/local $(FULL_TEST) ./verify/filter -args -draws 20000
+		env JOINER_KUBERNETES=1.36 go -C infra/local $(FULL_TEST) ./lab/verify/filter -args -draws 20000
 
 # Tests of the local environment that say most about a version of Kubernetes, with the plane of the one before.
 .PHONY: all-kubernetes-1.36
@@ -360,13 +360,13 @@ compare-disruption: bench-go ## which nodes Karpenter would disrupt beside ours,
 round-trip: bench-go local ## Karpenter's own controllers make nodes, Joiner takes them over, Karpenter takes them back: CLASSES=50 SEED=1 PEER=1.15
 	$(STEP) 'build Karpenter $(PEER)' '10 s, 10 minutes the first time' env $(BENCH_ENV) go -C infra/lab/bench build -o $(BIN)/karpenter-$(PEER) \
 		github.com/aws/karpenter-provider-aws/cmd/controller
-	go -C infra/local test -count=1 -timeout 30m -v ./roundtrip -args -karpenter $(BIN)/karpenter-$(PEER) -classes $(or $(CLASSES),50) -seed $(or $(SEED),1)
+	go -C infra/local test -count=1 -timeout 30m -v ./lab/roundtrip -args -karpenter $(BIN)/karpenter-$(PEER) -classes $(or $(CLASSES),50) -seed $(or $(SEED),1)
 
 .PHONY: verify-plan
 verify-plan: $(BIN)/joiner-plane ## the real scheduler places plans of up to 3,000 pods; others: WORKLOADS='files folders' VERIFY_FLAGS=-help
 	$(STEP) 'build verify-plan' '10 s, 3 minutes the first time' \
-		go -C infra/local build -o $(BIN)/verify-plan ./verify/program
-	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/verify/testdata/small.yaml infra/local/verify/testdata/services-1000.json.gz infra/lab/bench/workloads)
+		go -C infra/local build -o $(BIN)/verify-plan ./lab/verify/program
+	$(BIN)/verify-plan -most 3000 $(VERIFY_FLAGS) $(or $(WORKLOADS),infra/local/lab/verify/testdata/small.yaml infra/local/lab/verify/testdata/services-1000.json.gz infra/lab/bench/workloads)
 
 .PHONY: vuln
 vuln: $(GOVULNCHECK) ## look for known vulnerabilities in what the functions call; needs vuln.go.dev, or VULNDB=file:///folder of a copy
@@ -380,16 +380,16 @@ vuln-test: $(GOVULNCHECK) ## that make vuln finds a planted vulnerability; needs
 
 .PHONY: load
 load: ## 1,000 NodeClaims in one burst against the emulated EC2 at its documented rates; other numbers: CLAIMS=n
-	@go -C infra/local test ./loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
+	@go -C infra/local test ./lab/loadtest -count=1 -v -args -claims $(or $(CLAIMS),1000)
 
 .PHONY: storm
 storm: local ## 300 spot notices in a minute, and the latencies of single ones; other numbers: NODES=1000, more: STORM_FLAGS=-help
-	$(STEP) 'build the storm' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/storm ./storm
+	$(STEP) 'build the storm' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/storm ./lab/storm
 	$(STEP) 'the storm' '10 to 20 minutes' $(BIN)/storm -nodes $(or $(NODES),300) $(STORM_FLAGS)
 
 .PHONY: scale
 scale: local ## what clusters of many nodes cost, measured as Lambda limits functions, into infra/lab/bench/scale.md: NODES=500 PODS=15000 MEMORY=512; SCALE_FLAGS=-help
-	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/joiner-scale ./scale
+	$(STEP) 'build the measurement' '10 s, 3 minutes the first time' go -C infra/local build -o $(BIN)/joiner-scale ./lab/scale
 	$(STEP) 'measure' '15 minutes' $(BIN)/joiner-scale -nodes $(or $(NODES),500) -pods $(or $(PODS),15000) -memory $(or $(MEMORY),0) $(SCALE_FLAGS)
 
 .PHONY: alarms
@@ -499,12 +499,12 @@ authorization: build $(PYTHON_READY) $(CDK) ## write anew what AWS publishes abo
 .PHONY: conformance
 conformance: $(PYTHON_READY) ## the calls that Joiner makes, answered by the emulator and by moto; REWRITE=1 writes the answers anew; RECORDED=folder lists where the emulator differs from a recorded account. Needs Python 3
 	$(STEP) 'the emulator and moto answer' '1 minute, 4 the first time' \
-		go -C infra/local test -count=1 -v ./conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite) \
+		go -C infra/local test -count=1 -v ./lab/conformance -args -moto $(PYTHON)/bin/python $(if $(REWRITE),-rewrite) \
 		$(if $(RECORDED),-recorded $(abspath $(RECORDED)))
 
 .PHONY: wire
 wire: $(PYTHON_READY) local ## what the contract tests, and make all-local if it ran, say to AWS and hear, judged by the models of botocore. Needs Python 3
-	$(STEP) 'write down what is said to AWS' '3 minutes' $(SHELL) -c "JOINER_WIRE_LOG=$(WIRE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m ./contract/... ./conformance"
+	$(STEP) 'write down what is said to AWS' '3 minutes' $(SHELL) -c "JOINER_WIRE_LOG=$(WIRE) go -C infra/local test -short -vet=off -count=1 -p 2 -timeout 30m ./contract/... ./lab/conformance"
 	$(STEP) 'judge it' '20 s' $(PYTHON)/bin/python infra/deploytest/wire.py $(WIRE)
 
 # What follows is made by the targets above.

@@ -15,16 +15,17 @@ import (
 // Budgets are the most words that each page may have: together not more than 11,000.
 func Budgets() map[string]int {
 	return map[string]int{
-		"README.md":                980,
-		"events/README.md":         500,
-		"functions/README.md":      1760,
-		"functions/coming-from.md": 380,
-		"functions/differences.md": 1510,
-		"infra/README.md":          2860,
-		"infra/lab/bench/README.md":    430,
-		"pkg/README.md":            1460,
-		"pkg/nodeclaim/README.md":  620,
-		"pkg/testing/README.md":    500,
+		"README.md":                 980,
+		"events/README.md":          500,
+		"functions/README.md":       1760,
+		"functions/coming-from.md":  380,
+		"functions/differences.md":  1510,
+		"infra/README.md":           2831,
+		"infra/lab/README.md":       218,
+		"infra/lab/bench/README.md": 241,
+		"pkg/README.md":             1460,
+		"pkg/nodeclaim/README.md":   620,
+		"pkg/testing/README.md":     500,
 	}
 }
 

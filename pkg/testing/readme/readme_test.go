@@ -151,6 +151,25 @@ func TestWhatIsBelievedIsTested(t *testing.T) {
 	}
 }
 
+// TestEveryMeasurementHasARow: the page of what measures has a row for each folder of it.
+func TestEveryMeasurementHasARow(t *testing.T) {
+	page, err := os.ReadFile(filepath.Join(root, "infra/lab/README.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for folder, named := range map[string]string{"infra/lab": "", "infra/local/lab": "local/lab/"} {
+		entries, err := os.ReadDir(filepath.Join(root, folder))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, e := range entries {
+			if e.IsDir() && !regexp.MustCompile(`(?m)^\| \[?`+named+e.Name()+`\b`).Match(page) {
+				t.Errorf("infra/lab/README.md has no row of %s/%s", folder, e.Name())
+			}
+		}
+	}
+}
+
 // TestDifferencesThatTheBenchNames: the comparison with Karpenter is not run by make test, and names rows of pages.
 func TestDifferencesThatTheBenchNames(t *testing.T) {
 	source, err := os.ReadFile(filepath.Join(root, "infra/lab/bench/compare/difference.go"))

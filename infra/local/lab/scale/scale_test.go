@@ -12,7 +12,7 @@ import (
 // Every function works in a cluster of 200 nodes within the memory and the processor share that it has, ends in order,
 // and asks the API server for no more than it does today. How long it takes is not asserted: machines differ.
 func TestFunctionsWorkInAClusterOf200Nodes(t *testing.T) {
-	root, err := filepath.Abs("../../..")
+	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -14,7 +14,7 @@ import (
 	"k8s.io/client-go/kubernetes"
 
 	"joiner.sh/infra/local/controlplane/client"
-	"joiner.sh/infra/local/verify"
+	"joiner.sh/infra/local/lab/verify"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/instancetypes/builtin"

@@ -46,7 +46,7 @@ type logBook struct{ cloudtest.Log }
 func start(t *testing.T) *world {
 	t.Helper()
 	w := &world{t: t, ctx: t.Context(), logs: &logBook{}}
-	root, err := filepath.Abs("../../..")
+	root, err := filepath.Abs("../../../..")
 	if err != nil {
 		t.Fatal(err)
 	}

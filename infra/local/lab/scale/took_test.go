@@ -12,14 +12,13 @@ import (
 	"joiner.sh/pkg/cli/bill"
 )
 
-// The bill counts with what stands in infra/lab/bench/scale.json; `go run ./scale -write` in the root of the repository
-// makes it so.
+// The bill counts with what stands in infra/lab/bench/scale.json; `make scale SCALE_FLAGS=-write` makes it so.
 func TestTheBillCountsWithWhatWasMeasured(t *testing.T) {
-	all, err := files{data: "../../lab/bench/scale.json"}.readSizes()
+	all, err := files{data: "../../../lab/bench/scale.json"}.readSizes()
 	if err != nil {
 		t.Fatal(err)
 	}
-	text, err := os.ReadFile("../../../pkg/cli/bill/invocations.json")
+	text, err := os.ReadFile("../../../../pkg/cli/bill/invocations.json")
 	var kept bill.Measured
 	if err == nil {
 		err = json.Unmarshal(text, &kept)

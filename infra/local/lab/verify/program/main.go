@@ -18,7 +18,7 @@ import (
 	"time"
 
 	"joiner.sh/infra/local/controlplane/client"
-	"joiner.sh/infra/local/verify"
+	"joiner.sh/infra/local/lab/verify"
 	"joiner.sh/pkg/cli"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/scheduling/binpack"
