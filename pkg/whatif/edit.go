@@ -175,3 +175,9 @@ func (e Edit) MergePatch(template ...string) (patch string, ok bool) {
 	body, err := json.Marshal(v)
 	return string(body), err == nil
 }
+
+// setting is a change of a setting of the stack.
+func setting(name, from, to string, change func(*cluster.Settings)) Edit {
+	return target{KindSetting, "", name}.edit(pathOf("value"), from, to,
+		func(s *cluster.Snapshot) { change(&s.Rules) }, nil)
+}

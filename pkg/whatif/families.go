@@ -188,8 +188,8 @@ func (p pods) requestFamilies() (out []family) {
 			continue
 		}
 		_, step := stepsOf(name)
-		count, list := (was-max(1, least))/step, "requests" // of devices and huge pages the limits, which must be the same
-		if strings.Contains(name, "/") {
+		count, list := (was-max(1, least))/step, "requests"
+		if strings.Contains(name, "/") { // of devices, as of huge pages, the limits, which are the same
 			count, list = was, "limits"
 		} else if strings.HasPrefix(name, "hugepages-") { // whole pages
 			step, count, list = was, 1-min(1, least), "limits"
@@ -374,12 +374,6 @@ func (p pool) limitFamily(name string) family {
 	return inSteps(p.Name, was/step*step, step, mostSteps, func(to int64) Edit {
 		return p.edit(at, text(was), text(to), func(p *cluster.Pool) { p.Limits = p.Limits.With(name, to) })
 	})
-}
-
-// setting is a change of a setting of the stack.
-func setting(name, from, to string, change func(*cluster.Settings)) Edit {
-	return target{KindSetting, "", name}.edit(pathOf("value"), from, to,
-		func(s *cluster.Snapshot) { change(&s.Rules) }, nil)
 }
 
 // settingFamilies are edits of settings that bound what is launched.

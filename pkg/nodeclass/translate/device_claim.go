@@ -321,8 +321,8 @@ func SettleClaims(pods []cluster.Pod, classes []DeviceClass) {
 	refuseBundles(pods, classes)
 }
 
-// settleClass is SettleClaims for one pod and one class: before is the class that was claimed before and shares devices,
-// whole reports whether a pod claims all devices of the class.
+// settleClass is SettleClaims for one pod and one class: before is the class that was claimed before and shares
+// devices, whole reports whether a pod claims all devices of the class.
 func settleClass(p *cluster.Pod, class, before string, whole bool) {
 	units := p.Need.Get(cluster.Whole + class)
 	some, all := p.Need.Get(deviceResource(class)) > 0, units > 0

@@ -50,9 +50,9 @@ func TestLaterPodsLeaveEnoughTypes(t *testing.T) {
 	}
 	o := w.Catalog.Pools[0].Offerings[0]
 	m := minValuesFit{a, o, a.Used.Pools[o.InstanceType.Pool.ID]}
-	first, any := take["default/first-1"], take["default/any-1"]
-	got := m.withLater([]BatchTake{first}, []BatchTake{take["default/picky-1"], any}, o.InstanceType.Type.Capacity, nil)
-	if len(take) != 3 || len(got) != 2 || got[0].Batch != first.Batch || got[1].Batch != any.Batch {
+	first, other := take["default/first-1"], take["default/any-1"]
+	got := m.withLater([]BatchTake{first}, []BatchTake{take["default/picky-1"], other}, o.InstanceType.Type.Capacity, nil)
+	if len(take) != 3 || len(got) != 2 || got[0].Batch != first.Batch || got[1].Batch != other.Batch {
 		t.Errorf("of %d batches a node takes %d", len(take), len(got))
 	}
 }
