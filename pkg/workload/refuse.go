@@ -93,6 +93,12 @@ func badClaims(s corev1.PodSpec) (out []string) {
 }
 
 func badToleration(t corev1.Toleration) (out []string) {
+	switch exists := t.Operator == corev1.TolerationOpExists; {
+	case exists && t.Value != "":
+		out = append(out, fmt.Sprintf("toleration of %s: it has a value, and the operator Exists", t.Key))
+	case !exists && t.Key == "":
+		out = append(out, "toleration of "+t.Value+": it has no key, and not the operator Exists")
+	}
 	switch t.Operator {
 	case "", corev1.TolerationOpEqual, corev1.TolerationOpExists, "Gt", "Lt":
 	default:
