@@ -11,7 +11,8 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// The names of differences that no easing shows. The page infra/lab/bench/differences.md has a row for each, by its name.
+// The names of differences that no easing shows. The page infra/lab/bench/differences.md has a row for each, by its
+// name.
 const (
 	priceUnknown = "price that nobody knows"
 	firstFit     = "room on existing nodes"
