@@ -24,8 +24,6 @@ const (
 	veryFewNodes = 30
 	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 	smallGap = 0.0005
-	// ceilingGap is the same of a plan that was as near as that until less of one pool of spot capacity made it dearer.
-	ceilingGap = 0.005
 	// defaultNodeCost is what a node costs beside its price, in USD per hour, where the settings do not say.
 	defaultNodeCost = 0.0002
 	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
@@ -146,8 +144,7 @@ func withinLimits(w *packing.Problem, a *packing.Solution, st pricedStrategy) *p
 // nodes chosen together or, where that is not cheaper, a few at a time packed anew. What remains of the work that the
 // plan is worth then goes into the best of them.
 func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
-	near := st.pricing.IsNearBound(a, smallGap)
-	if a = diversifySpot(w, a, st); near && st.pricing.IsNearBound(a, ceilingGap) {
+	if a = diversifySpot(w, a, st); st.pricing.IsNearBound(a, smallGap) {
 		return a
 	}
 	b := newBudget(a, st.pricing)

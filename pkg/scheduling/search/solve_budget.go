@@ -14,19 +14,15 @@ import (
 const (
 	// millisecond of work.
 	millisecond = 1_000_000
-	// workPerNode is how much work each new node is worth, and each node that takes pods of the plan is a part of it.
-	workPerNode, partOfNode = 10 * millisecond, 4
+	// workPerNode is how much work each new node is worth, and each node that takes pods of the plan.
+	workPerNode = 10 * millisecond
 	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
 	workPerPod = 2 * millisecond
-	// leastSearchWork is how much has to be left for another search to begin.
-	leastSearchWork = 50 * millisecond
 	// workPerUSD is how much it is worth to save a USD per hour, as far as the bound lets hope: pods wait that much
 	// longer.
 	workPerUSD = 5000 * millisecond
 	// mostWork is how much a plan takes at most unless the settings leave less.
 	mostWork = 4000 * millisecond
-	// leastFleetWork is how much may go into choosing all nodes together even where little is to be saved.
-	leastFleetWork = 70 * millisecond
 	// unsearchedFleetWork is how much may go into that at most in a plan that nothing searches for: thousands of those
 	// are asked for.
 	unsearchedFleetWork = 10 * millisecond
@@ -52,12 +48,12 @@ func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
 			hosts++
 		}
 	}
-	nodes := a.Used.Opened + hosts/partOfNode
+	nodes := a.Used.Opened + hosts
 	stake := max(0, a.NewNodePrice()-px.LowerBound(a))
 	most := effort(w.S.Rules) * min(mostWork, cmp.Or(w.S.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.Classes.Waiting) - a.Waiting()
 	left := min(effort(w.S.Rules)*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
-	fleet := min(most, max(left, leastFleetWork))
+	fleet := left
 	if w.S.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
 	}
@@ -72,8 +68,8 @@ func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
 // effort is how many times the usual work may go into a plan.
 func effort(rules cluster.Settings) int { return max(1, rules.PackingEffort) }
 
-// allowsSearch reports whether enough is left for another search.
-func (b *workBudget) allowsSearch() bool { return b.left >= leastSearchWork }
+// allowsSearch reports whether anything is left for another search.
+func (b *workBudget) allowsSearch() bool { return b.left > 0 }
 
 // allowsFleet reports whether all nodes may be chosen together for about the pods that have new nodes in the solution,
 // and takes the work off if so.
