@@ -44,7 +44,7 @@ func (p panels) each(f func(title string, t target)) {
 
 func readDashboard(t *testing.T) []byte {
 	t.Helper()
-	text, err := os.ReadFile("grafana-dashboard.json")
+	text, err := os.ReadFile("../../stack/grafana-dashboard.json")
 	if err != nil {
 		t.Fatal(err)
 	}
