@@ -101,16 +101,23 @@ func (n *network) findGroup(idOrName string) *group {
 
 func (s *subnet) freeAddresses() int { return max(0, s.most-len(s.used)) }
 
-// takeAddress hands out the next address that is free; callers have checked that there is one.
-func (s *subnet) takeAddress() netip.Addr {
+// takeAddress hands out the next address that is free, from the one after the last: one that was just given back waits,
+// so that no node has the name of the one before. Callers have checked that there is one.
+func (s *subnet) takeAddress() (out netip.Addr) {
 	for s.used[s.next] {
-		s.next = s.next.Next()
-		if !s.CIDR.Contains(s.next.Next()) {
-			s.next = s.CIDR.Addr().Next().Next().Next().Next()
-		}
+		s.next = s.addressAfter(s.next)
 	}
-	s.used[s.next] = true
-	return s.next
+	out = s.next
+	s.used[out], s.next = true, s.addressAfter(out)
+	return out
+}
+
+// addressAfter is the address behind another; the first that instances may have behind the last.
+func (s *subnet) addressAfter(a netip.Addr) netip.Addr {
+	if next := a.Next(); s.CIDR.Contains(next.Next()) {
+		return next
+	}
+	return s.CIDR.Addr().Next().Next().Next().Next()
 }
 
 // publicAddress is a public address for the instance that no instance had before; empty where its template does not
