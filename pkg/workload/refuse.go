@@ -45,8 +45,13 @@ func SpecRefusals(s corev1.PodSpec) []string {
 	for _, t := range s.Tolerations {
 		out = append(out, badToleration(t)...)
 	}
-	for _, c := range s.TopologySpreadConstraints {
+	for i, c := range s.TopologySpreadConstraints {
 		out = append(out, badSpread(c)...)
+		if slices.ContainsFunc(s.TopologySpreadConstraints[:i], func(o corev1.TopologySpreadConstraint) bool {
+			return o.TopologyKey == c.TopologyKey && o.WhenUnsatisfiable == c.WhenUnsatisfiable
+		}) {
+			out = append(out, fmt.Sprintf("topology spread over %s: there are two with %s", c.TopologyKey, c.WhenUnsatisfiable))
+		}
 	}
 	if a := s.Affinity; a != nil {
 		if a.PodAffinity != nil {
@@ -108,6 +113,9 @@ func badToleration(t corev1.Toleration) (out []string) {
 	case "", corev1.TaintEffectNoSchedule, corev1.TaintEffectPreferNoSchedule, corev1.TaintEffectNoExecute:
 	default:
 		out = append(out, fmt.Sprintf("toleration of %s: unknown effect %q, use NoSchedule, PreferNoSchedule or NoExecute", t.Key, t.Effect))
+	}
+	if t.TolerationSeconds != nil && t.Effect != corev1.TaintEffectNoExecute {
+		out = append(out, fmt.Sprintf("toleration of %s: tolerationSeconds goes with effect NoExecute alone", t.Key))
 	}
 	return out
 }
