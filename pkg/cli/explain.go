@@ -96,8 +96,8 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	if err != nil {
 		source.Memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
-	places, err := newEditPlaces(ctx, l)
-	if err != nil {
+	places := newEditPlaces(ctx, l)
+	if places.judge, err = crdcheck.NewJudge(); err != nil {
 		return err
 	}
 	ask := explain.ExplainPool
@@ -191,11 +191,10 @@ type editPlaces struct {
 	judge *crdcheck.Judge
 }
 
-// newEditPlaces reads each object once.
-func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
-	judge, err := crdcheck.NewJudge()
+// newEditPlaces reads each object once. Whether the API server takes a NodePool it does not know yet.
+func newEditPlaces(ctx context.Context, l clusterLink) editPlaces {
 	read := map[string]*unstructured.Unstructured{}
-	return editPlaces{judge: judge, get: func(path string) *unstructured.Unstructured {
+	return editPlaces{get: func(path string) *unstructured.Unstructured {
 		if _, known := read[path]; !known {
 			o, found, err := l.kube.Objects.Get(ctx, path)
 			if read[path] = o; !found || err != nil {
@@ -203,13 +202,13 @@ func newEditPlaces(ctx context.Context, l clusterLink) (editPlaces, error) {
 			}
 		}
 		return read[path]
-	}}, err
+	}}
 }
 
 // pod reads the pod namespace/name, as far as anybody can tell.
 func (s editPlaces) pod(key string) (p corev1.Pod) {
 	namespace, name, _ := strings.Cut(key, "/")
-	if o := s.get(fmt.Sprintf(podMakers()["Pod"], url.PathEscape(namespace), url.PathEscape(name))); o != nil {
+	if o := s.read("Pod", namespace, name); o != nil {
 		_ = runtime.DefaultUnstructuredConverter.FromUnstructured(o.Object, &p) // as far as it goes
 	}
 	return p
@@ -238,6 +237,11 @@ func podMakers() map[string]string {
 		"CronJob":     "/apis/batch/v1/namespaces/%s/cronjobs/%s"}
 }
 
+// read reads a pod, or what makes pods, of a kind that has a path.
+func (s editPlaces) read(kind, namespace, name string) *unstructured.Unstructured {
+	return s.get(fmt.Sprintf(podMakers()[kind], url.PathEscape(namespace), url.PathEscape(name)))
+}
+
 // mostOwners bounds how far the owners of a pod are followed, which may go in a circle.
 const mostOwners = 5
 
@@ -245,20 +249,20 @@ const mostOwners = 5
 // template.
 func (s editPlaces) makerOf(namespace, pod string) (kind, name string, template []string) {
 	kind, name = "Pod", pod
-	o := s.get(fmt.Sprintf(podMakers()[kind], url.PathEscape(namespace), url.PathEscape(name)))
+	o := s.read(kind, namespace, name)
 	for range mostOwners {
 		if o == nil || metav1.GetControllerOfNoCopy(o) == nil {
 			break
 		}
 		kind, name = metav1.GetControllerOfNoCopy(o).Kind, metav1.GetControllerOfNoCopy(o).Name
-		at, known := podMakers()[kind]
+		_, known := podMakers()[kind]
 		if !known || kind == "Pod" {
 			break // nobody knows where it has its template, and a pod has none
 		}
 		if template = []string{"spec", "template"}; kind == "CronJob" {
 			template = []string{"spec", "jobTemplate", "spec", "template"}
 		}
-		o = s.get(fmt.Sprintf(at, namespace, name))
+		o = s.read(kind, namespace, name)
 	}
 	return kind, name, template
 }
@@ -271,7 +275,7 @@ func (s editPlaces) accept(p cluster.Pool) bool {
 	o.Spec.Template.Spec.Requirements = translate.ClaimRequirements(p.Requirements)
 	o.Spec.Template.Spec.NodeClassRef = &karpv1.NodeClassReference{Group: "karpenter.k8s.aws", Kind: "EC2NodeClass",
 		Name: p.Class}
-	body, _ := json.Marshal(o) // nothing is refused
+	body, _ := json.Marshal(o) // what cannot be written is not taken either
 	v, _, err := s.judge.Judge(o.APIVersion, o.Kind, body)
 	return err == nil && len(v.Refused) == 0
 }

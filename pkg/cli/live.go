@@ -45,10 +45,7 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc te
 	if f.scratch {
 		s = withoutPoolNodes(s)
 	}
-	places, err := newEditPlaces(ctx, l)
-	if err != nil {
-		return err
-	}
+	places := newEditPlaces(ctx, l)
 	spec := func(key string) *corev1.PodSpec {
 		p := places.pod(key)
 		return &p.Spec

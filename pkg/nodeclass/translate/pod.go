@@ -159,15 +159,16 @@ func needBoundsOf(p *corev1.Pod) *cluster.NeedBounds {
 	if len(p.Spec.Overhead) == 0 && p.Spec.Resources == nil {
 		return nil
 	}
-	of := resourcehelper.AggregateContainerRequests(p, resourcehelper.PodResourcesOptions{})
-	maps.DeleteFunc(of, func(name corev1.ResourceName, _ resource.Quantity) bool {
-		if p.Spec.Resources == nil {
-			return true
-		}
-		_, whole := p.Spec.Resources.Requests[name]
-		return !whole
-	})
-	return &cluster.NeedBounds{Overhead: Amounts(p.Spec.Overhead), Containers: Amounts(of)}
+	out := &cluster.NeedBounds{Overhead: Amounts(p.Spec.Overhead)}
+	if whole := p.Spec.Resources; whole != nil {
+		of := resourcehelper.AggregateContainerRequests(p, resourcehelper.PodResourcesOptions{})
+		maps.DeleteFunc(of, func(name corev1.ResourceName, _ resource.Quantity) bool {
+			_, asked := whole.Requests[name]
+			return !asked
+		})
+		out.Containers = Amounts(of)
+	}
+	return out
 }
 
 // isResized reports whether a container, or the pod as a whole, has other CPU or memory than it asks for.

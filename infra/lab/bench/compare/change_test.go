@@ -26,7 +26,7 @@ import (
 // for the pod then, and kube-scheduler's plugins have nothing against where all pods go.
 func TestNamedChangesWork(t *testing.T) {
 	ctx, all := context.Background(), sold(t)
-	asked, judged, fields, left := 0, 0, map[string]int{}, map[string]int{}
+	asked, made := 0, newChangeCount()
 	for seed := *wanted.first; seed < *wanted.first+uint64(*wanted.seeds); seed++ {
 		c, err := randomCluster(seed, all)
 		if err != nil {
@@ -41,16 +41,8 @@ func TestNamedChangesWork(t *testing.T) {
 			asked++
 			for _, x := range whatif.ForPod(s, binpack.ResolveOfferings(s), u.Pod, whatif.Limits{}).Changes {
 				edited, err := makeChange(c, s, x)
-				if refused := (*refusedError)(nil); errors.As(err, &refused) {
-					t.Errorf("seed %d: %s: %v", seed, x, err)
-				}
-				if err != nil {
-					left[err.Error()]++
+				if !made.count(t, seed, x, err) {
 					continue
-				}
-				judged++
-				for _, e := range x.Edits {
-					fields[e.Kind+" "+strings.Split(e.Field, "[")[0]]++
 				}
 				if bad := judgeChange(ctx, edited, all, u.Pod); bad != "" {
 					t.Errorf("seed %d, %s: %s: %s", seed, u.Pod, x, bad)
@@ -58,10 +50,37 @@ func TestNamedChangesWork(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d changes of %d pods: %v; not made: %v", judged, asked, fields, left)
-	if judged < *wanted.seeds/2 || len(fields) < 6 {
-		t.Errorf("%d changes of %d kinds test little", judged, len(fields))
+	t.Logf("%d changes of %d pods: %v; not made: %v", made.judged, asked, made.fields, made.left)
+	if made.judged < *wanted.seeds/2 || len(made.fields) < 6 {
+		t.Errorf("%d changes of %d kinds test little", made.judged, len(made.fields))
 	}
+}
+
+// changeCount counts the changes that a test judges.
+type changeCount struct {
+	judged       int
+	fields, left map[string]int // by what is edited, and by what is not made here
+}
+
+func newChangeCount() changeCount {
+	return changeCount{fields: map[string]int{}, left: map[string]int{}}
+}
+
+// count counts the change, and reports whether it is made. One that the API server refuses is a fault.
+func (n *changeCount) count(t *testing.T, seed uint64, x whatif.Change, err error) bool {
+	t.Helper()
+	if refused := (*refusedError)(nil); errors.As(err, &refused) {
+		t.Errorf("seed %d: %s: %v", seed, x, err)
+	}
+	if err != nil {
+		n.left[err.Error()]++
+		return false
+	}
+	n.judged++
+	for _, e := range x.Edits {
+		n.fields[e.Kind+" "+strings.Split(e.Field, "[")[0]]++
+	}
+	return true
 }
 
 // judgeChange says what is wrong with the cluster for the pods, or nothing.
@@ -94,7 +113,7 @@ func judgeChange(ctx context.Context, c *manifests.Cluster, all instancetypes.Ca
 // kube-scheduler's plugins have nothing against where its pods go.
 func TestNamedChangesLetNodesGo(t *testing.T) {
 	ctx, all := context.Background(), sold(t)
-	asked, judged, moved, fields, left := 0, 0, 0, map[string]int{}, map[string]int{}
+	asked, moved, made := 0, 0, newChangeCount()
 	for seed := *wanted.first; seed < *wanted.first+uint64(*wanted.seeds); seed++ {
 		c, err := randomCluster(seed, all, (*draw).addServingNodes)
 		if err != nil {
@@ -110,16 +129,8 @@ func TestNamedChangesLetNodesGo(t *testing.T) {
 			for _, x := range whatif.ForNode(s, disruption.Memory{}, binpack.ResolveOfferings(s), claim.Name,
 				whatif.Limits{}).Changes {
 				edited, err := makeChange(c, s, x)
-				if refused := (*refusedError)(nil); errors.As(err, &refused) {
-					t.Errorf("seed %d: %s: %v", seed, x, err)
-				}
-				if err != nil {
-					left[err.Error()]++
+				if !made.count(t, seed, x, err) {
 					continue
-				}
-				judged++
-				for _, e := range x.Edits {
-					fields[e.Kind+" "+strings.Split(e.Field, "[")[0]]++
 				}
 				n, bad := judgeLeaving(ctx, edited, all, claim.Name)
 				moved += n
@@ -129,9 +140,9 @@ func TestNamedChangesLetNodesGo(t *testing.T) {
 			}
 		}
 	}
-	t.Logf("%d changes of %d nodes, of which %d pods move: %v; not made: %v", judged, asked, moved, fields, left)
-	if judged < *wanted.seeds/2 || moved < judged/4 || len(fields) < 4 {
-		t.Errorf("%d changes of %d kinds, of which %d pods move, test little", judged, len(fields), moved)
+	t.Logf("%d changes of %d nodes, of which %d pods move: %v; not made: %v", made.judged, asked, moved, made.fields, made.left)
+	if made.judged < *wanted.seeds/2 || moved < made.judged/4 || len(made.fields) < 4 {
+		t.Errorf("%d changes of %d kinds, of which %d pods move, test little", made.judged, len(made.fields), moved)
 	}
 }
 
