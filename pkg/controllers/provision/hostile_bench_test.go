@@ -57,7 +57,7 @@ func BenchmarkHostileTenant(b *testing.B) {
 	decide(alone)
 	for _, kind := range manypods.HostileKinds() {
 		b.Run(kind, func(b *testing.B) {
-			s, more, counted := besideHostile(b, kind), time.Duration(0), int64(0)
+			s, more, counted := besideHostile(b, kind), time.Duration(0), time.Duration(0)
 			w := packing.NewSharedDemand(s)
 			for i, work := range w.Classes.MeasureWork() {
 				if w.Classes.List[i].Pod.Namespace == manypods.HostileNamespace {
@@ -68,7 +68,7 @@ func BenchmarkHostileTenant(b *testing.B) {
 				more += decide(s) - decide(alone)
 			}
 			b.ReportMetric(more.Seconds()/(512./1769)/float64(b.N), "s-of-512-MiB")
-			b.ReportMetric(float64(counted)/1000, "counted-ms")
+			b.ReportMetric(1000*counted.Seconds(), "counted-ms")
 		})
 	}
 }

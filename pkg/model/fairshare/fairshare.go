@@ -8,15 +8,15 @@ import (
 
 // MaxMin gives each what it wants, of a total; those that want more than can be given get the same. The result has the
 // order of wants.
-func MaxMin(total int64, wants []int64) []int64 {
+func MaxMin[N ~int64](total N, wants []N) []N {
 	order := make([]int, len(wants))
 	for i := range order {
 		order[i] = i
 	}
 	slices.SortStableFunc(order, func(a, b int) int { return cmp.Compare(wants[a], wants[b]) })
-	out := make([]int64, len(wants))
+	out := make([]N, len(wants))
 	for k, i := range order {
-		out[i] = min(wants[i], total/int64(len(order)-k))
+		out[i] = min(wants[i], total/N(len(order)-k))
 		total -= out[i]
 	}
 	return out

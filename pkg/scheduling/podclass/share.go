@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"maps"
 	"slices"
+	"time"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
@@ -14,32 +15,32 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// What it takes to plan for a class of pods, in microseconds of one core before anything is searched for, of hostile
-// pods with the built-in catalog and one pool of all its types. With these numbers others wait two seconds at most for
-// 1,000 pods of any kind of BenchmarkHostileTenant: a fifth to all of a second for each that is counted, searches too.
+// The processor time that planning for a class of hostile pods takes before anything is searched for, with the built-in
+// catalog and one pool of all its types. With these numbers others wait two seconds at most for 1,000 pods of any kind
+// of BenchmarkHostileTenant: a fifth to all of a second for each kind, searches included.
 const (
 	// workPerClass is that of a class that asks for CPU and memory alone.
-	workPerClass = 200
-	// workPerRequirement is tried on each type: of node affinity by term. One of a node selector leaves fewer types to
-	// the others; what is preferred is tried on fewer.
-	workPerRequirement, workPerSelector, workPerPreference = 300, 100, 20
-	// workPerRule is that of a spread constraint or a term of pod affinity; each that is preferred is another plan with
-	// all rules.
-	workPerRule, workPerSoftRule = 100, 3
-	// workPerReach is that of a term about a selection of namespaces, beside.
-	workPerReach = 100
-	// workPerKey is that of a topology key of its own: its domains are found on all nodes and types.
-	workPerKey = 550
-	// workPerPort compares a host port with those of others, workPerWord a value.
-	workPerPort, workPerToleration, workPerWord = 600, 8, 3
-	// workPerAdmission is what a class is at least whose selectors, affinity and tolerations are like those of none
-	// before it: they are tried on each offering. That of one selector which nothing meets took 1.9 ms. workPerWish is
-	// that of a preference for values, which all pods are packed once more without where it is not met: others wait 1.5
-	// s for those that nothing meets, 3.1 s with half of it, and 0.2 s with double, which leaves more of them to later.
-	workPerAdmission, workPerWish = 1200, 2400
-	// workPerResource is that of a resource for each class: it is a dimension of all room. Classes that ask for it
-	// share it.
-	workPerResource = 20
+	workPerClass = 200 * time.Microsecond
+	// workPerRequirement is that of a requirement of node affinity, for each term: it is tried on each type.
+	workPerRequirement = 300 * time.Microsecond
+	// workPerRule is that of a spread constraint or a term of pod affinity, once more where a term selects namespaces,
+	// and of an entry of a node selector, which leaves fewer types to the other entries.
+	workPerRule = 100 * time.Microsecond
+	// workPerKey is that of a topology key other than host and zone, whose domains are found on all nodes and types,
+	// and of a host port, which is compared with those of others.
+	workPerKey = 600 * time.Microsecond
+	// workPerAdmission is the least work of a class whose selectors, affinity and tolerations are like those of none
+	// before it: they are tried on each offering. One selector that no offering meets took 1.9 ms. A preference for
+	// values of labels counts twice that: all pods are packed once more without it where it is not met. Others wait 1.5
+	// s for preferences that nothing meets, 3.1 s with half of that, and 0.2 s with double, which leaves more of them to
+	// later passes.
+	workPerAdmission = 1200 * time.Microsecond
+	// workPerPreference is that of a requirement that is preferred, which is tried on few types, of a toleration, and
+	// of a resource for each class, shared by the classes that ask for it: it is a dimension of all room.
+	workPerPreference = 20 * time.Microsecond
+	// workPerWord is that of a value of a requirement, and of a preferred rule for each rule: preferred rules make
+	// another plan with all rules.
+	workPerWord = 3 * time.Microsecond
 )
 
 // turns is after how many turns each namespace was among the first.
@@ -53,20 +54,20 @@ type SetAside map[string]string
 // work come first and virtual pods last. Of thousands of namespaces the share of one may be less than any of its
 // classes is: what no share is enough for is given to them in turn, another one first in each.
 func (cs *Classes) ShareWork(rules cluster.Settings, turn uint64) SetAside {
-	budget := int64(rules.DemandBudget()) * 1000
-	work, sums := cs.MeasureWork(), map[string]int64{}
+	budget := time.Duration(rules.DemandBudget()) * time.Millisecond
+	work, sums := cs.MeasureWork(), map[string]time.Duration{}
 	for i, k := range cs.List {
 		sums[k.Pod.Namespace] += work[i]
 	}
 	names := slices.Sorted(maps.Keys(sums))
-	wants := make([]int64, len(names))
+	wants := make([]time.Duration, len(names))
 	for i, name := range names {
 		wants[i] = sums[name]
-		if most := int64(rules.NamespaceMilliseconds) * 1000; most > 0 && len(names) > 1 {
+		if most := time.Duration(rules.NamespaceMilliseconds) * time.Millisecond; most > 0 && len(names) > 1 {
 			wants[i] = min(wants[i], most)
 		}
 	}
-	left, most, spare := map[string]int64{}, map[string]int64{}, budget
+	left, most, spare := map[string]time.Duration{}, map[string]time.Duration{}, budget
 	for i, share := range fairshare.MaxMin(budget, wants) {
 		left[names[i]], most[names[i]] = share, wants[i]
 	}
@@ -89,7 +90,7 @@ func (cs *Classes) ShareWork(rules cluster.Settings, turn uint64) SetAside {
 			continue
 		}
 		why := fmt.Sprintf("the pods of namespace %s that wait are about %d ms of planning, more than its share of one "+
-			"pass: those that ask for most are left out", ns, sums[ns]/1000)
+			"pass: those that ask for most are left out", ns, sums[ns].Milliseconds())
 		for _, pod := range k.Pods {
 			out[pod] = why
 		}
@@ -110,7 +111,7 @@ func (cs *Classes) inTurn(classes []int, names []string, turn uint64) []int {
 }
 
 // lightestFirst are the classes in the order in which those of a namespace take its share.
-func (cs *Classes) lightestFirst(work []int64) []int {
+func (cs *Classes) lightestFirst(work []time.Duration) []int {
 	order := make([]int, len(work))
 	for i := range order {
 		order[i] = i
@@ -127,22 +128,22 @@ func (cs *Classes) lightestFirst(work []int64) []int {
 	return order
 }
 
-// MeasureWork is about how much work each class is, in microseconds.
-func (cs *Classes) MeasureWork() []int64 {
-	users := map[string]int64{}
+// MeasureWork estimates the processor time that planning for each class takes.
+func (cs *Classes) MeasureWork() []time.Duration {
+	users := map[string]time.Duration{}
 	for _, k := range cs.List {
 		for _, e := range k.Pod.Need.Extended {
 			users[e.Name]++
 		}
 	}
-	out, seen := make([]int64, len(cs.List)), map[uint64]bool{cs.Signature.sumNodesAsked(&cluster.Pod{}): true}
+	out, seen := make([]time.Duration, len(cs.List)), map[uint64]bool{cs.Signature.sumNodesAsked(&cluster.Pod{}): true}
 	for i, k := range cs.List {
 		out[i] = workOf(&k.Pod)
 		if sum := cs.Signature.sumNodesAsked(&k.Pod); !seen[sum] {
-			seen[sum], out[i] = true, max(out[i], workPerAdmission)+workPerWish*countWishes(&k.Pod)
+			seen[sum], out[i] = true, max(out[i], workPerAdmission)+2*workPerAdmission*countWishes(&k.Pod)
 		}
 		for _, e := range k.Pod.Need.Extended {
-			out[i] += workPerResource * int64(len(cs.List)) / users[e.Name]
+			out[i] += workPerPreference * time.Duration(len(cs.List)) / users[e.Name]
 		}
 	}
 	return out
@@ -151,7 +152,7 @@ func (cs *Classes) MeasureWork() []int64 {
 func namesValues(r requirements.Requirement) bool { return !r.Not && len(r.Values) > 0 }
 
 // countWishes counts the pod's preferences for values of labels.
-func countWishes(p *cluster.Pod) (n int64) {
+func countWishes(p *cluster.Pod) (n time.Duration) {
 	for _, t := range p.NodePrefers {
 		if slices.ContainsFunc(t.Requirements, namesValues) {
 			n++
@@ -160,8 +161,8 @@ func countWishes(p *cluster.Pod) (n int64) {
 	return n
 }
 
-// workOf is about how much work a class of such pods is, without its resources.
-func workOf(p *cluster.Pod) int64 {
+// workOf estimates the processor time that planning for a class of such pods takes, without its resources.
+func workOf(p *cluster.Pod) time.Duration {
 	terms, preferred, values := 0, 0, len(p.NodeSelector)
 	count := func(n *int, rs []requirements.Requirement) {
 		*n += len(rs)
@@ -197,10 +198,10 @@ func workOf(p *cluster.Pod) int64 {
 	AddTopologyKeys(p, keys)
 	delete(keys, LabelHost)
 	delete(keys, instancetypes.LabelZone)
-	return int64(workPerClass + workPerSelector*len(p.NodeSelector) + workPerRequirement*terms +
-		workPerPreference*preferred + workPerRule*rules + workPerSoftRule*soft*(soft+rules) +
-		workPerKey*len(keys) + workPerReach*far + workPerPort*len(p.HostPorts) +
-		workPerToleration*len(p.Tolerations) + workPerWord*values)
+	of := func(n int, each time.Duration) time.Duration { return time.Duration(n) * each }
+	return workPerClass + of(terms, workPerRequirement) + of(len(p.NodeSelector)+rules+far, workPerRule) +
+		of(len(keys)+len(p.HostPorts), workPerKey) + of(preferred+len(p.Tolerations), workPerPreference) +
+		of(values+soft*(soft+rules), workPerWord)
 }
 
 func termsOf(all []cluster.WeightedAffinityTerm) []cluster.AffinityTerm {
