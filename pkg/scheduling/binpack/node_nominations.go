@@ -12,7 +12,7 @@ import (
 
 const (
 
-	// mostNominations is how many claims one pass writes new pods on.
+	// mostNominations caps the claims on which one pass records the pods nominated to them.
 	mostNominations = 100
 )
 
@@ -50,7 +50,7 @@ func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 	return out
 }
 
-// Annotations are those that make the claim remember.
+// Annotations returns the annotations that record the nomination on the claim.
 func (n Nomination) Annotations() map[string]string {
 	return map[string]string{api.AnnotationNominatedPods: strings.Join(n.Pods, ",")}
 }

@@ -18,8 +18,8 @@ const (
 	unusedPart  = 100
 )
 
-// refusedFitAfter is how long after a node became ready it counts as refused for pods that we hold fit: kube-scheduler
-// may have many others to place first.
+// refusedFitAfter is the time after a node became ready from which it counts as refused for pods that seem to fit:
+// kube-scheduler may have many others to place first.
 const refusedFitAfter = time.Minute
 
 // UnusedNodes lists the nodes that were bought in vain, sorted by name: Ready for 15 s or more, and for a minute where

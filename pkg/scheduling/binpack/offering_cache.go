@@ -78,10 +78,10 @@ func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
 	return d.stock
 }
 
-// mostLearnt is how much a stock may have learnt beyond what it had before it is made anew.
+// mostLearnt is the number of answers that a stock may hold, beyond twice those it began with, until it is made anew.
 const mostLearnt = 2_000
 
-// countRemembered is how much is remembered of what was asked.
+// countRemembered returns the number of answers that the problem remembers; shapes count a tenth.
 func countRemembered(w *packing.Problem) int {
 	n := len(w.Admissions.ByID) + len(w.Classes.Shapes)/10 + w.Options.AnswerCount()
 	for _, p := range w.Catalog.Pools {

@@ -25,8 +25,8 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 	}
 }
 
-// resolveClass is what nodes of the class cost, commitments, volumes, addresses and what the owner declares
-// included.
+// resolveClass returns the instance types of the class at what its nodes cost, commitments, volumes, addresses and what
+// the owner declares included.
 func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
 	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.Unavailable, s.Now))
 	if !s.Rules.InstancePrices {

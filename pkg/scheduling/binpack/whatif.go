@@ -16,8 +16,8 @@ import (
 	"joiner.sh/pkg/scheduling/search"
 )
 
-// WhatIf is what pools can launch, found once for many questions about one cluster: what if these nodes were gone, what
-// if those pods waited. It remembers which offerings suit which pods. It may not be used concurrently.
+// WhatIf holds what pools can launch, found once for many questions about one cluster: what if these nodes were gone,
+// what if those pods waited. It remembers which offerings suit which pods. It may not be used concurrently.
 type WhatIf struct {
 	sells Offerings
 	from  *packing.Problem       // with every pod as if it waited
@@ -37,7 +37,7 @@ type answeredPlans struct {
 	plans map[uint64]plan.Plan
 }
 
-// mostAnswers is how many plans are kept.
+// mostAnswers caps the plans that are kept.
 const mostAnswers = 64
 
 // newWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
@@ -104,7 +104,7 @@ func (st *WhatIf) OfferedDomains(key string) []string {
 	return st.from.Catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.Catalog.Offerings)
 }
 
-// PlanPods is what PodsFrom decides about the snapshot.
+// PlanPods returns the plan that PodsFrom makes for the snapshot.
 func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 	if st.from.Catalog.HasMany() { // which of so many pools are looked at depends on the pods that wait
 		return PodsFrom(s, st.sells)
@@ -112,9 +112,9 @@ func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
 	return search.SolveProblem(st.problemOf(s))
 }
 
-// PlanEdited is what PodsFrom decides, without reasons, about a snapshot in which pods, pools and settings were edited.
-// What pools can launch is found once for each form of a pool. It is false where neither a pool nor a host could take
-// the pod namespace/name that it is asked for, were it alone.
+// PlanEdited returns the plan that PodsFrom makes, without reasons, for a snapshot in which pods, pools and settings
+// were edited. What pools can launch is found once for each form of a pool. It is false where neither a pool nor a host
+// could take the pod namespace/name that it is asked for, were it alone.
 func (st *WhatIf) PlanEdited(s cluster.Snapshot, about string) (p plan.Plan, ok bool) {
 	w := packing.NewSharedDemand(s)
 	cat := st.editedCatalog(w)
@@ -131,7 +131,7 @@ func (st *WhatIf) PlanEdited(s cluster.Snapshot, about string) (p plan.Plan, ok 
 	return search.PlacePods(w), true
 }
 
-// editedCatalog is what pools can launch for the problem, nil where all has to be found anew.
+// editedCatalog returns what pools can launch for the problem, nil where all has to be found anew.
 func (st *WhatIf) editedCatalog(w *packing.Problem) *capacity.Catalog {
 	was := st.from.Catalog
 	unknown := func(resource string) bool { return !slices.Contains(st.from.Dims, resource) }
@@ -183,9 +183,9 @@ func (st *WhatIf) supplyOfferings(w *packing.Problem, cat *capacity.Catalog) {
 	w.AddClusterState()
 }
 
-// MinPodPrice is what the pod costs on the new node of which it takes the cheapest share, USD per hour, as if nobody
-// had use for the rest of a resource that it leaves: Worth is less where pods of other shapes do. It is false where no
-// pool can launch a node for it.
+// MinPodPrice returns the cost of the pod on the new node of which it takes the cheapest share, in USD per hour, as if
+// nobody had use for the rest. PodPrices says less where pods of other shapes have it. It is false where no pool can
+// launch a node for it.
 func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	w := st.from
 	list := podclass.RelaxationSteps(p, w.S.Rules.IgnorePreferences, false)
@@ -195,10 +195,10 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 	return usd, usd < capacity.NoPrice
 }
 
-// PodPrices is what each pod that may move is worth, USD per hour by key: whatever new nodes these pools make for some
-// of them, those cost no less than these pods are worth together. Pods on nodes outside mayEmpty stay and are no part
-// of that; no node keeps its pods where it is nil. Pods that nobody sells a node for are left out, and all of them
-// where there are so many pools that not each is looked at.
+// PodPrices returns the worth of each pod that may move, in USD per hour by key. Whatever new nodes these pools make
+// for some of them, those cost no less than these pods are worth together. Pods on nodes outside mayEmpty stay and are
+// no part of that; no node keeps its pods where it is nil. Pods that nobody sells a node for are left out, and all of
+// them where there are so many pools that not each is looked at.
 func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
 	out := map[string]float64{}
 	if st.from.Catalog.HasMany() {
@@ -236,7 +236,7 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 	return out
 }
 
-// cachedPrices is what pods are worth among others.
+// cachedPrices holds the prices of pods among others, by class.
 type cachedPrices struct {
 	namespaces []cluster.Namespace
 	classes    []*podclass.Class

@@ -38,7 +38,7 @@ type Bin struct {
 	answers *hostAnswers // of a host: shared by all solutions
 }
 
-// PodLoad is what a solution put into a bin: some pods of one view.
+// PodLoad is the pods of one view that a solution put into a bin.
 type PodLoad struct {
 	Pod       *podclass.RelaxedPod
 	Pins      []podclass.DomainPin
@@ -94,7 +94,7 @@ func (b *Bin) SameContents(o *Bin) bool {
 	})
 }
 
-// FitCount is how many of need fit into room.
+// FitCount returns how many times need fits into room.
 func FitCount(need, room []int64) int {
 	n := int64(math.MaxInt32)
 	for i, x := range need {

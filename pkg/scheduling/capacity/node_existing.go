@@ -106,16 +106,16 @@ func (en *ExistingNodes) HostBin(h cluster.StateNode, pods []*cluster.Pod) *Bin 
 	return b
 }
 
-// nodeLabels is what is known about the labels of a node.
+// nodeLabels holds the labels of a node, and the requirements that they were read into.
 type nodeLabels struct {
 	labels map[string]string
 	known  requirements.Set
 }
 
-// NodeLabelsByName are those of nodes, by name; nil remembers none.
+// NodeLabelsByName holds the labels of nodes, by name; nil remembers none.
 type NodeLabelsByName map[string]nodeLabels
 
-// labelsOf is what is known about the host's labels, with its name.
+// labelsOf returns the known labels of the host, with its name.
 func (f NodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 	if h.Node == nil {
 		return h.KnownLabels()
@@ -135,7 +135,7 @@ func (f NodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
 	return known
 }
 
-// leastRoom is what a claim that is not launched yet will have for pods at least: the smallest amount among the
+// leastRoom returns the least room for pods of a claim that is not launched yet. It is the smallest amount among the
 // offerings it may become, less their daemons, and never less than what it was made for. The ports are those that
 // daemons may take.
 func (en *ExistingNodes) leastRoom(c cluster.Claim) (room resources.List, ports []cluster.HostPort) {
@@ -183,8 +183,8 @@ func (en *ExistingNodes) StandingSpot() SpotUsage {
 	return u
 }
 
-// volumeLimitsOf is how many volumes the drivers of a host attach. Of one that is not initialized yet its instance type
-// tells as long as a driver does not. A node that reports no limit has none.
+// volumeLimitsOf returns the number of volumes that the drivers of a host attach. Of one that is not initialized yet
+// its instance type tells as long as a driver does not. A node that reports no limit has none.
 func (en *ExistingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
 	if h.Node != nil && h.Initialized() {
 		return h.Node.VolumeLimits

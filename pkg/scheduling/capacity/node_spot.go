@@ -28,7 +28,7 @@ func (u *SpotUsage) Add(o instancetypes.OfferingKey, cpu int64, nodes int) {
 	}
 }
 
-// MostInPool is how much of the spot capacity one pool of capacity may have, in millicores.
+// MostInPool returns the most spot capacity that one pool of capacity may have, in millicores.
 func (u SpotUsage) MostInPool() int64 { return int64(u.share * float64(u.total)) }
 
 // ExceedsShare reports whether the pool of capacity has more than its share.

@@ -13,7 +13,7 @@ import (
 // mostAlternatives bounds the alternatives of which the first is remembered: the sum with 2 is an int16.
 const mostAlternatives = 1 << 14
 
-// hostAnswers are those about one host: by number of the admission 0 for unknown, else 2 more than the alternative.
+// hostAnswers holds one host's answers, by number of the admission: 0 for unknown, else 2 more than the alternative.
 type hostAnswers struct{ byAdmission []int16 }
 
 // FirstAlternative returns the first alternative of the admission that lets its pods run on a node of the offering, -1

@@ -16,7 +16,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// Catalog is what the pools of a snapshot can launch.
+// Catalog holds what the pools of a snapshot can launch.
 type Catalog struct {
 	dims       podclass.Dims
 	Admissions *podclass.Admissions
@@ -123,7 +123,7 @@ func (b *CatalogBuilder) readPool(p *Pool) {
 	p.readRequirements()
 }
 
-// sold is what pools can launch.
+// sold returns a function that lists the instance types each pool can launch.
 func (b *CatalogBuilder) sold(sells func(class string) []instancetypes.Type) func(cluster.Pool) []instancetypes.Type {
 	return withoutMissing(*b.S, lowerToObserved(*b.S, overlays.ByPool(*b.S, sells)))
 }
@@ -152,8 +152,8 @@ func (cat *Catalog) rankSale() {
 	cat.Sale = NewRanking(list, len(cat.dims))
 }
 
-// lowerToObserved is what pools sell, with what nodes that stand today turned out to have less of: the class remembers
-// it some minutes later.
+// lowerToObserved returns the types that pools sell, lowered to the capacity that nodes of today turned out to have:
+// the class remembers it some minutes later.
 func lowerToObserved(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
 	cluster.Pool) []instancetypes.Type {
 	seen := s.Observations()
@@ -170,8 +170,8 @@ func lowerToObserved(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes
 	}
 }
 
-// withoutMissing is what pools sell, without the resources that nodes of a type turned out never to have, whatever a
-// NodeOverlay says.
+// withoutMissing returns the types that pools sell, without the resources that nodes of a type turned out never to
+// have, whatever a NodeOverlay says.
 func withoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.Type) func(
 	cluster.Pool) []instancetypes.Type {
 	return func(p cluster.Pool) []instancetypes.Type {

@@ -132,7 +132,7 @@ func (g *alikeOfferings) beats(o *Offering, rivals func(a, b *Offering) bool) bo
 	return false
 }
 
-// offeringKey is what admissions can tell apart of an offering.
+// offeringKey holds all that admissions can tell apart of an offering.
 type offeringKey struct {
 	pool           int
 	answers        string // of the model, to every requirement that any admission has
@@ -322,7 +322,7 @@ func (p *Pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admis
 	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
 
-// wordBits is how many bits one word of a set has.
+// wordBits is the number of bits in one word of a set.
 const wordBits = 64
 
 // coversBits reports whether a has every bit of b.

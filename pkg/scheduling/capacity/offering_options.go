@@ -15,10 +15,10 @@ import (
 // mostTypes is the number of types that one launch can name.
 const mostTypes = 60
 
-// defaultPriceMargin is how much dearer other types may be, as a factor, where the settings do not say.
+// defaultPriceMargin is the price factor up to which a launch names dearer types, where the settings do not say.
 const defaultPriceMargin = 1.2
 
-// PriceFlexibility is how much dearer than the cheapest type others may be that a launch names, as a factor, and how
+// PriceFlexibility returns the price factor, over the cheapest type, up to which a launch names other types, and how
 // many types a spot launch names at any price.
 func (f *OptionFinder) PriceFlexibility() (margin float64, minSpotInstanceTypes int) {
 	return cmp.Or(f.Rules.InstanceTypePriceFactor, defaultPriceMargin),
@@ -114,7 +114,7 @@ func (f *OptionFinder) rememberAnswers() map[string]*loadRequirements {
 	return f.known
 }
 
-// AnswerCount is how many answers are remembered.
+// AnswerCount returns the number of answers that are remembered.
 func (f *OptionFinder) AnswerCount() int { return len(f.known) }
 
 // LaunchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
@@ -193,8 +193,8 @@ func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirement
 	return h
 }
 
-// loadRequirements is what a node of a pool must meet to hold some loads, and the models that can, as far as they were
-// asked for.
+// loadRequirements holds what a node of a pool must meet to hold some loads, and the models that can, as far as they
+// were asked for.
 type loadRequirements struct {
 	id    string
 	Set   requirements.Set
@@ -240,7 +240,7 @@ func (x *TypeOption) holding(used []int64, ports []cluster.HostPort) (TypeOption
 	return opt, opt.Best != nil
 }
 
-// lastOptions is what options answered last.
+// lastOptions holds the last answer of options.
 type lastOptions struct {
 	id      string
 	all     bool
@@ -279,7 +279,7 @@ func (m *InstanceType) meetsRequirements(list []requirements.Requirement) bool {
 	return true
 }
 
-// SumLoads is what the loads need together, and their host ports.
+// SumLoads returns what the loads need together, and their host ports.
 func (f *OptionFinder) SumLoads(loads []PodLoad) (used []int64, ports []cluster.HostPort) {
 	used = make([]int64, len(f.Dims))
 	for _, l := range loads {

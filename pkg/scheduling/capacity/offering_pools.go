@@ -47,7 +47,7 @@ type Pool struct {
 	oversized []int // DaemonSets that fit none of its types, by place among all
 }
 
-// PoolUsage is what a pool has already.
+// PoolUsage holds the resources and the number of nodes that a pool has already.
 type PoolUsage struct {
 	List  resources.List
 	Nodes int64
@@ -146,7 +146,7 @@ func ofInstance(key string) bool {
 	return podclass.IsWellKnownLabel(key) && key != api.LabelNodePool && key != aws.LabelEC2NodeClass
 }
 
-// labelValues is what is known of a label of the model's nodes, many-valued where offerings or pods decide; false when
+// labelValues returns the known values of a label of the model's nodes, many where offerings or pods decide; false when
 // they do not carry it.
 func (m *InstanceType) labelValues(key string) (requirements.Requirement, bool) {
 	mine, ok := m.Pool.Required.Get(key)

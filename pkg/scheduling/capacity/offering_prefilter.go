@@ -13,7 +13,7 @@ import (
 const (
 	// ManyPools is up to how many pools all are looked at.
 	ManyPools = 100
-	// mostAlike is how many pools that are alike, but for their names and limits, one pass looks at.
+	// mostAlike caps the pools that are alike, but for their names and limits, at which one pass looks.
 	mostAlike = 16
 	// mostOfferings is at how many offerings a pass looks at no more pools, and fittingPools about how many of those
 	// that may launch everything have so many.
@@ -21,8 +21,8 @@ const (
 	fittingPools  = 31
 )
 
-// poolFilter is what keeps the work of a pass small where there are very many pools: nobody looks what a pool can
-// launch that no waiting pod may use, or that is like others which come first.
+// poolFilter keeps the work of a pass small where there are very many pools. It leaves out pools that no waiting pod
+// may use, and those that are like others which come first.
 type poolFilter struct {
 	b      *CatalogBuilder
 	asks   []*podclass.Admission // of the pods that wait, at their most relaxed

@@ -18,8 +18,8 @@ type ShareRanking struct {
 // rankedOfferings are offerings of which the first are in order.
 type rankedOfferings struct{ first, rest []rankedOffering }
 
-// rankedAtOnce is how many times what a unit costs at least it may cost on offerings that are put in order together:
-// few offerings are asked about.
+// rankedAtOnce is the factor over the least cost of a unit up to which offerings are put in order together: few
+// offerings are asked about.
 const rankedAtOnce = 1.2
 
 // at is the offering at the place in the order; false when there are not as many.

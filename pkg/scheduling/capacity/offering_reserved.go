@@ -9,8 +9,8 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// ReservationSlots is how many instances the capacity reservations have room for, by their ids, beside what room the
-// commitments have. Claims that are not launched yet and are bound to one reservation have taken theirs.
+// ReservationSlots returns the number of instances for which the capacity reservations have room, by their ids, beside
+// what room the commitments have. Claims that are not launched yet and are bound to one reservation have taken theirs.
 func (cat *Catalog) ReservationSlots(all []cluster.StateNode, committed map[string]int64) map[string]int64 {
 	out := map[string]int64{}
 	for _, r := range cat.bookable {
@@ -30,8 +30,8 @@ func (cat *Catalog) ReservationSlots(all []cluster.StateNode, committed map[stri
 	return out
 }
 
-// Slot is what a node of the offering takes of which reservation, or of the commitment that covers it first; nothing
-// where the offering is to be had in any number.
+// Slot returns what a node of the offering takes of its reservation, or else of the first commitment that covers it; ""
+// where neither limits it.
 func (o *Offering) Slot() (id string, amount int64) {
 	switch {
 	case o.Reservation != nil:

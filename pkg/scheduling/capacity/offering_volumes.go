@@ -8,8 +8,8 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// AttachableOnNew is what a new node can attach. Volumes that no other pod uses count as room, so it is asked for only
-// where pods share some.
+// AttachableOnNew returns the volumes that a new node can attach. Volumes that no other pod uses count as room, so it
+// is asked for only where pods share some.
 func (o *Offering) AttachableOnNew(cs *podclass.Classes) podclass.AttachableVolumes {
 	if !cs.Sharing {
 		return podclass.AttachableVolumes{}

@@ -24,7 +24,7 @@ type NodeOffering struct {
 	Limit float64   // how many of it there are, at no price; 0 for one that can be bought
 }
 
-// CoverProblem is what is to be covered, and with what.
+// CoverProblem holds the pods to be covered, and the nodes that may cover them.
 type CoverProblem struct {
 	Classes   []PriceClass
 	Offerings []NodeOffering
@@ -153,20 +153,20 @@ func (s *solver) priceAgain(count []float64) []float64 {
 	return s.m.classValues(s.filler.Value)
 }
 
-// mendingSteps is how many steps a repricing may take before it begins anew: as many as that took the last time, if
+// mendingSteps caps the steps of a repricing before it begins anew: as many as beginning anew took the last time, if
 // those were many.
 func (s *solver) mendingSteps() int { return max(mend, s.m.anew) }
 
 const (
-	// mend is how many steps a repricing may take at least before it begins anew.
+	// mend is the number of steps that any repricing may take before it begins anew.
 	mend = 500
 	// calm is the part of the best prices so far in those that offerings are asked with.
 	calm = 0.5
-	// every is how many rounds pass at most until all offerings are asked again.
+	// every caps the rounds until all offerings are asked again.
 	every = 5
 	// few new columns are a sign that the offerings that are asked have nothing more to tell.
 	few = 4
-	// exactTries is how often only those values are lowered that the best fill of an offering has, before all are.
+	// exactTries caps the tries that lower only the values of pods in the best fill of an offering, before all are.
 	exactTries = 3
 	// near is the part of its price that an offering's best fill must be worth for the offering to be asked in every
 	// round.
@@ -236,7 +236,7 @@ func (p *CoverProblem) addLimits(dims int) []int32 {
 	return limit
 }
 
-// mostOn is how many pods of the class, whole ones, one node with this room can hold.
+// mostOn returns the number of pods of the class, whole ones, that one node with this room can hold.
 func (p CoverProblem) mostOn(k int32, room []float64) float64 {
 	c := p.Classes[k]
 	n := math.Inf(1)
@@ -376,7 +376,7 @@ func (s *solver) revalueLimits() {
 	}
 }
 
-// totalWorth is what all pods are worth at the filler's values.
+// totalWorth returns the worth of all pods at the filler's values.
 func (s *solver) totalWorth() float64 {
 	sum := 0.0
 	for k, c := range s.Classes {

@@ -104,7 +104,7 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
 }
 
-// wordBits is how many bits one word of a set has.
+// wordBits is the number of bits in one word of a set.
 const wordBits = 64
 
 // offeringsOf are, by class, the offerings it may be on, as bits.
@@ -136,7 +136,7 @@ func (s *solver) canReplace(i, j int32, on [][]uint64) bool {
 	return true
 }
 
-// replacementShare is how many pods of class i need no more than one of class j.
+// replacementShare returns how many pods of class i need no more than one of class j.
 func (s *solver) replacementShare(i, j int32) float64 {
 	t := plenty
 	for r, x := range s.Classes[i].Need {

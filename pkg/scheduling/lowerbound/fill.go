@@ -147,7 +147,7 @@ func (f *KnapsackSolver) itemColumn(item int32, row int) float64 {
 	return 0
 }
 
-// rowCapacity is how much there is of the resource, or of dims and the group.
+// rowCapacity returns the amount of the resource in room, or, for rows from dims on, the cap of the group.
 func (f *KnapsackSolver) rowCapacity(row int, room []float64) float64 {
 	if row < f.dims {
 		return room[row]
@@ -250,7 +250,7 @@ func (f *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, si
 	return enter, sign
 }
 
-// reducedGain is what one of the item at the position is worth beyond the price of what it takes.
+// reducedGain returns the worth of one of the item at the position beyond the price of what it takes.
 func (f *KnapsackSolver) reducedGain(i int) float64 {
 	d := f.values[i]
 	takes := f.takes[i*len(f.prices):][:len(f.prices)]
@@ -260,8 +260,8 @@ func (f *KnapsackSolver) reducedGain(i int) float64 {
 	return d
 }
 
-// dualBound is what the prices of rows prove: no fill is worth more than all that the node has at these prices, and
-// what some items are worth beyond the price of what they take.
+// dualBound returns the bound that the prices of rows prove. No fill is worth more than all that the node has at these
+// prices, and what some items are worth beyond the price of what they take.
 func (f *KnapsackSolver) dualBound(most []float64) float64 {
 	sum := 0.0
 	clear(f.Price)

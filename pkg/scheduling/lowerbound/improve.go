@@ -2,7 +2,7 @@ package lowerbound
 
 import "math"
 
-// stepsPerRow is how many steps an improvement takes at most for each row.
+// stepsPerRow caps the steps of an improvement for each row.
 const stepsPerRow = 12
 
 // improveBasis takes columns into the basis while that lowers the cost.

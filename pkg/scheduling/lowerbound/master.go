@@ -207,7 +207,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 	}
 }
 
-// reducedCost is what one of the variable costs beyond the worth of what it covers.
+// reducedCost returns the cost of one of the variable beyond the worth of what it covers.
 func (m *masterProblem) reducedCost(enter int32) float64 {
 	if enter < 0 {
 		return m.prices[-1-enter]
@@ -220,7 +220,7 @@ func (m *masterProblem) reducedCost(enter int32) float64 {
 	return x
 }
 
-// unlikely is how many rows of a master problem are told apart by unlike: any prime does.
+// unlikely is the number of rows of a master problem that unlike tells apart: any prime does.
 const unlikely = 17
 
 // unlike is a number between 1 and 2 that rows side by side do not share: ties send the simplex method in circles.

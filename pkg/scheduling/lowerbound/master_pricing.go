@@ -5,7 +5,7 @@ import (
 	"slices"
 )
 
-// maxNotedColumns is how many columns are looked at again and again before all are.
+// maxNotedColumns caps the columns that are looked at again and again before all are.
 const maxNotedColumns = 8
 
 // pricing chooses the column that enters the basis.
@@ -15,8 +15,8 @@ type pricing struct {
 	gains []float64
 }
 
-// relativeGain is how much more the column covers by worth than it costs, as a part of what it costs; an exchange,
-// which costs nothing, as a part of what it takes the place of; a node that is there as a part of what it holds.
+// relativeGain returns the worth of what the column covers beyond its cost, as a part of its cost. For an exchange,
+// which costs nothing, it is a part of what it takes the place of; for an existing node, of what it holds.
 func (p *pricing) relativeGain(m *masterProblem, j int32) float64 {
 	c := &m.columns[j]
 	worth, amount := 0.0, c.amount[:len(c.class)]

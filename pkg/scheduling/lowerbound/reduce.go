@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// detailLevel is how closely the classes are looked at.
+// detailLevel says how closely a reduction looks at the classes.
 type detailLevel struct {
 	rays   int  // shapes that stand for the classes of one kind and size
 	few    int  // so many classes of one kind and size are priced each for itself
@@ -20,11 +20,10 @@ func detailLevels() []detailLevel {
 		{3, 2, false, 20}, {2, 1, false, 0}}
 }
 
-// mostRows is how many classes the smaller problem has at most, if it can be helped: the work grows with their third
-// power.
+// mostRows caps the classes of the smaller problem, if it can be helped: the work grows with their third power.
 const mostRows = 300
 
-// classPart is how much of a class of the reduced problem stands for one pod.
+// classPart is the amount of a class of the reduced problem that stands for one pod.
 type classPart struct {
 	class  int32
 	amount float64
@@ -138,7 +137,7 @@ func (p CoverProblem) offeringsVary(r int) bool {
 		func(c PriceClass) bool { return c.Count >= 0 && c.Need[r] != p.Classes[0].Need[r] })
 }
 
-// leastApart is how many pods a class has at least to be among the so many largest of which one node holds a few only.
+// leastApart returns the least pod count of a class that is among the so many largest with a limit for each node.
 func (p CoverProblem) leastApart(many int) float64 {
 	var counts []float64
 	for _, c := range p.Classes {

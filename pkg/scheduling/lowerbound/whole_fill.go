@@ -16,13 +16,13 @@ type nodeItem struct {
 	gain  float64 // its value less the worth of the room that one takes
 }
 
-// podNeed is what a pod needs of a resource of which it needs some.
+// podNeed is the amount that a pod needs of one resource, more than none.
 type podNeed struct {
 	resource int
 	amount   float64
 }
 
-// needsOf is what one pod of each class needs some of.
+// needsOf returns by class the resources that one pod needs, with the amounts.
 func needsOf(classes []PriceClass) [][]podNeed {
 	out := make([][]podNeed, len(classes))
 	for k, c := range classes {
@@ -70,7 +70,7 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 	w.n, w.best = append(w.n[:0], make([]int32, n)...), append(w.best[:0], make([]int32, n)...)
 }
 
-// mostNow is how many pods of each class that the offering holds one node may have.
+// mostNow returns the number of pods that one node may have, of each class that the offering holds.
 func (w *wholePodProblem) mostNow(o *NodeOffering, at int) []float64 {
 	most := w.solver.most[at]
 	w.mosts = w.mosts[:0]
@@ -113,7 +113,7 @@ func (w *wholePodProblem) tryCounts(j int, worth, room float64) {
 	}
 }
 
-// roomWorth is what the room that is left is worth by its prices.
+// roomWorth returns the worth of the room that is left, by its prices.
 func (w *wholePodProblem) roomWorth() float64 {
 	worth, dims := 0.0, w.filler.dims
 	for r, x := range w.room {
@@ -136,7 +136,7 @@ func (w *wholePodProblem) bestYield(j int) float64 {
 	return worth
 }
 
-// fitCount is how many more of the item the node can hold.
+// fitCount returns how many more of the item the node can hold.
 func (w *wholePodProblem) fitCount(it *nodeItem) int32 {
 	n := float64(it.most)
 	for _, x := range it.needs {

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
-// domainChoice is what the domains of a topology key have for a batch, and what was given to them so far.
+// domainChoice holds what the domains of a topology key have for a batch, and what was given to them so far.
 type domainChoice struct {
 	key   string
 	rules []podclass.TopologyRule
@@ -24,11 +24,11 @@ type domainChoice struct {
 	scarce []bool
 }
 
-// dedicatedUSD is what EC2 asks for an hour in which a region has instances of dedicated tenancy. It is in no list of
-// prices.
+// dedicatedUSD is the fee, in USD per hour, that EC2 asks in each region that has instances of dedicated tenancy. It is
+// in no list of prices.
 const dedicatedUSD = 2
 
-// choiceOf is what the domains of the key have for the batch.
+// choiceOf returns what the domains of the key have for the batch.
 func (dd *domainDivision) choiceOf(l *PodBatch, key string, rules []podclass.TopologyRule) domainChoice {
 	names := dd.top.Domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
@@ -63,7 +63,7 @@ func (c domainChoice) openCount() (n int) {
 	return n
 }
 
-// roomIn is how many pods of the batch the hosts of each domain of the key could take, were they alone; more than there
+// roomIn returns by domain of the key how many pods of the batch its hosts could take, were they alone; more than there
 // are do not count.
 func (dd *domainDivision) roomIn(l *PodBatch, key string) []int {
 	out := make([]int, len(dd.top.Domains[key]))
@@ -129,7 +129,7 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 	return best
 }
 
-// limitPods is how many more pods of the class the domain takes, at most so many, after what was learned of it.
+// limitPods returns how many more pods of the class the domain takes, at most so many, after what was learned of it.
 func (dd *domainDivision) limitPods(p classDomain, most int) int {
 	if limit, ok := dd.pk.learned.caps[p]; ok {
 		most = min(most, limit-dd.a.landed[p]-dd.given[p])
@@ -152,8 +152,8 @@ func (dd *domainDivision) followers(v *podclass.RelaxedPod, c domainChoice) []*p
 	})
 }
 
-// shortage is how many of the pods left and of those of their followers have no room in domain d, which takes so many
-// of the pods: because all of them are too many, or because some could not be there in a solution before.
+// shortage returns how many of the pods left and of those of their followers have no room in domain d, which takes so
+// many of the pods. Either all of them are too many, or some could not be there in a solution before.
 func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*podclass.Class) int {
 	waiting, barred := c.left, 0
 	for _, k := range followers {
@@ -173,7 +173,7 @@ func (dd *domainDivision) wanted(v *podclass.RelaxedPod, c domainChoice, d int) 
 	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
 }
 
-// domainScore is what speaks for a domain, the less the better.
+// domainScore holds the reasons against a domain: the lowest wins.
 type domainScore struct {
 	away                            bool // from pods with which it must share a node
 	unwanted                        bool // no pods wait for one to be there
@@ -217,8 +217,8 @@ func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, 
 	return worst
 }
 
-// podCount is how many pods that matter to the view are in the domain: those its spreads and affinities count, or,
-// unless it gathers, without any those that others' spreads count with it.
+// podCount returns the number of pods in the domain that matter to the view: those its spreads and affinities count.
+// Where there are none, those count that others' spreads count with it, unless it gathers.
 func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int) int {
 	n := 0
 	for _, r := range c.rules {
@@ -259,8 +259,8 @@ func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.Domai
 	return capacity.NoPrice
 }
 
-// slotsFor is how many pods of the view, were they alone, the capacity reservations could take where the pins tie them:
-// on nodes to make, and on those that were made in them before.
+// slotsFor returns how many pods of the view, were they alone, the capacity reservations could take where the pins tie
+// them. It counts nodes to make, and those that were made in them before.
 func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
 	if pk.roomOnly || v.Class.Stays {
 		return 0

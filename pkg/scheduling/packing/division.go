@@ -176,7 +176,7 @@ func (dd *domainDivision) divisionRank(k *podclass.Class) int {
 	return 2 * placementRank(v)
 }
 
-// fewestDomains is how many domains the class can be in at most, of the key of its rules that leaves it fewest.
+// fewestDomains returns the number of domains in which the class can be, of the key of its rules that leaves it fewest.
 func (dd *domainDivision) fewestDomains(k *podclass.Class) int {
 	v := dd.pk.currentRelaxation(k)
 	least := math.MaxInt

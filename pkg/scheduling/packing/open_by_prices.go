@@ -18,16 +18,16 @@ const (
 	stale = 0.9
 	// staler is the same where there are many classes, and pricing them takes its time.
 	staler = 0.8
-	// looks is how many of the offerings that seem best are tried with whole pods.
+	// looks caps the offerings that are tried with whole pods, those that seem best first.
 	looks = 8
-	// thorough is how many times offerings are looked at again until all are, not only the hopeful.
+	// thorough is the number of times offerings are looked at again until all are, not only the hopeful.
 	thorough = 16
-	// hopeful is what an offering's best fill costs at most, as a part of what it is worth, for the offering to be
-	// looked at again.
+	// hopeful caps the cost of an offering's best fill, as a part of what it is worth, for the offering to be looked at
+	// again.
 	hopeful = 1.15
-	// most is how many offerings are looked at in each batch.
+	// most caps the offerings that are looked at in each batch.
 	most = 40
-	// refresh is how many batches pass until all offerings are looked at again.
+	// refresh is the number of batches that pass until all offerings are looked at again.
 	refresh = 5
 )
 
@@ -156,7 +156,7 @@ func (g *PriceGuide) findCandidates(offerings []*capacity.Offering, units []floa
 	}
 }
 
-// fitCount is how many pods of the batch alone a node of the offering, which is at this place among those asked, holds.
+// fitCount returns how many pods of the batch alone a node of the offering holds; at is its place among those asked.
 func (g *PriceGuide) fitCount(l *PodBatch, at int, o *capacity.Offering) int {
 	if g.Fits != nil {
 		return g.Fits(l, at)
@@ -205,7 +205,7 @@ func (g *PriceGuide) setValues(values ClassValues) {
 	}
 }
 
-// remainingWorth is what all pods that are left are worth.
+// remainingWorth returns the worth of all pods that are left.
 func (g *PriceGuide) remainingWorth() float64 {
 	sum := 0.0
 	for _, it := range g.Items {
@@ -304,7 +304,7 @@ func (g *PriceGuide) ScoreCandidate(c *Candidate) {
 	}
 }
 
-// mostOf is how many of each of its items the candidate can hold, valid until the next call.
+// mostOf returns how many of each of its items the candidate can hold, valid until the next call.
 func (g *PriceGuide) mostOf(c *Candidate) []float64 {
 	g.most = g.most[:0]
 	for i, it := range c.items {

@@ -7,8 +7,8 @@ import (
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
-// mostFleetWork is how much work, of about a nanosecond each, may go into the nodes of one fleet: three times what a
-// whole plan takes at most.
+// mostFleetWork caps the work, of about a nanosecond each, that may go into the nodes of one fleet: three times the
+// most of a whole plan.
 const mostFleetWork = 12_000_000_000
 
 // openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for

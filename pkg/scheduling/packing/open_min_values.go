@@ -107,8 +107,7 @@ func (m minValuesFit) largestNeeded(loads []capacity.PodLoad, low capacity.Lower
 	return charge, nil
 }
 
-// maxLater is how often a node that MinValues keep small is tried with pods that come after those for which it has no
-// room.
+// maxLater caps the tries of a node that MinValues keep small with pods that come after those for which it has no room.
 const maxLater = 8
 
 // withLater adds to the takes those of the later ones that leave enough types and need no larger ones. Takes that must
@@ -138,11 +137,11 @@ func (m minValuesFit) options(loads []capacity.PodLoad) ([]capacity.TypeOption, 
 	return m.a.W.Options.LaunchOptions(m.offering.InstanceType.Pool, m.inUse, loads, true)
 }
 
-// maxJoins is how often a solution is tried for pods that may join a new node of a pool with MinValues.
+// maxJoins caps the tries of a solution for pods that may join a new node of a pool with MinValues.
 const maxJoins = 1000
 
-// mostJoining is how many of n pods of the batch may join the new node: so many that enough types hold all for its
-// pool's MinValues, of which none that is needed is larger than what the node takes of the pool's limits.
+// mostJoining returns how many of n pods of the batch may join the new node. So many join that enough types hold all
+// for its pool's MinValues. None that is needed is larger than what the node takes of the pool's limits.
 func (a *Solution) mostJoining(l *PodBatch, b *capacity.Bin, alt, n int) int {
 	p := b.Offering.InstanceType.Pool
 	if !p.MinValues() || b.Offering.Limited() {

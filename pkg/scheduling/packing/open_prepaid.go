@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 )
 
-// dear is what a pod is worth, in USD per hour, that only reserved capacity can take.
+// dear is the value, in USD per hour, of a pod that only reserved capacity can take.
 const dear = 1e6
 
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time

@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// guide is how new nodes are chosen.
+// guide is a way to choose new nodes.
 type guide uint8
 
 // Ways to choose new nodes.
@@ -18,7 +18,7 @@ const (
 	ByLinearProgram              // all together, as far as few rules tie pods to each other
 )
 
-// Strategy is how one solution is made.
+// Strategy says how one solution is made.
 type Strategy struct {
 	Prices            priceSource
 	Guide             guide

@@ -68,7 +68,7 @@ func (gp groupPlacer) placeGroup(p affinityGroup) {
 	}
 }
 
-// shareForNode is what one node is to take of the party: of those that follow their part for each that is followed.
+// shareForNode returns one node's share of the group: of the pods that follow, their part for each that is followed.
 func (p affinityGroup) shareForNode(hosts int) []BatchTake {
 	var out []BatchTake
 	for _, l := range p.hosts {

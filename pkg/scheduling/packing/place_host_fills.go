@@ -46,5 +46,5 @@ func (g *PriceGuide) HostCandidate(i int, b *capacity.Bin, may func(*PodBatch) b
 	return c
 }
 
-// repriceHosts is how often the pods that are left are priced anew while hosts are filled.
+// repriceHosts is about the number of times that the pods left are priced anew while hosts are filled.
 const repriceHosts = 10

@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
-// Problem is what every solution of a pass starts from. Its parts do not change once they are read, except that they
+// Problem holds what every solution of a pass starts from. Its parts do not change once they are read, except that they
 // remember answers.
 type Problem struct {
 	S          cluster.Snapshot

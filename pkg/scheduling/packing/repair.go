@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// lessons are what solutions taught that broke a rule or left pods out: those that come after keep to them.
+// lessons holds what was learned from solutions that broke a rule or left pods out: later ones keep to it.
 type lessons struct {
 	caps   map[classDomain]int  // most pods of a class in a domain
 	groups map[int]bool         // counters of pods to be near to, on nodes, that were scattered
@@ -239,7 +239,7 @@ func (a *Solution) trimBrokenRules() {
 	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return b.Offering != nil && len(b.Load) == 0 })
 }
 
-// excess is how many pods of the load stand beyond what their spreads allow, or can never come there.
+// excess returns how many pods of the load stand beyond what their spreads allow, or can never come there.
 func (a *Solution) excess(b *capacity.Bin, l capacity.PodLoad, came *arrivals) int {
 	n := 0
 	if l.Settled {

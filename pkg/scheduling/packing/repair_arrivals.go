@@ -23,7 +23,7 @@ type comer struct {
 	load capacity.PodLoad
 }
 
-// arrivals are those of the solution, nil where no pod has to be near another.
+// arrivals counts the pods of the solution that can come; nil where no pod has to be near another.
 func (a *Solution) arrivals() *arrivals {
 	var left []comer
 	follows := false

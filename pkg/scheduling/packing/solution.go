@@ -107,7 +107,7 @@ func (a *Solution) totalCost() float64 {
 	return a.NewNodePrice() + float64(a.Used.Opened)*a.Strategy.NodeCost
 }
 
-// NewNodePrice is what the new nodes cost, each as the cheapest offering that holds what is on it.
+// NewNodePrice returns the cost of the new nodes, each as the cheapest offering that holds what is on it.
 func (a *Solution) NewNodePrice() float64 {
 	sum := 0.0
 	var last *capacity.Bin
@@ -124,7 +124,7 @@ func (a *Solution) NewNodePrice() float64 {
 	return sum
 }
 
-// PriceOf is what the new node costs as the cheapest offering of its pool that holds what is on it.
+// PriceOf returns the cost of the new node as the cheapest offering of its pool that holds what is on it.
 func (a *Solution) PriceOf(b *capacity.Bin) float64 {
 	if b.Paid > 0 {
 		return b.Paid
@@ -151,7 +151,7 @@ func (a *Solution) PriceOf(b *capacity.Bin) float64 {
 	return price
 }
 
-// usage is what a solution uses of what there is a limit for.
+// usage holds what a solution uses of all that there is a limit for.
 type usage struct {
 	Pools  []capacity.PoolUsage // by pool
 	slots  map[string]int64     // left in capacity reservations and commitments, by their ids
@@ -162,7 +162,7 @@ type usage struct {
 	spot        capacity.SpotUsage
 }
 
-// standingUsage is what nodes use that exist or are on their way.
+// standingUsage returns the usage of nodes that exist or are on their way.
 func (w *Problem) standingUsage(spotCeiling int64) usage {
 	u := usage{slots: w.Catalog.ReservationSlots(w.All, w.Committed), most: w.S.Rules.MaxClaims,
 		SpotCeiling: spotCeiling}
@@ -196,7 +196,7 @@ func (u *usage) limitsOfTypes(p *capacity.Pool) func(t *capacity.InstanceType) b
 	}
 }
 
-// spotAllowance is how many more nodes of the offering, of at most so many, its reservation or commitment and the
+// spotAllowance returns how many more nodes of the offering, of at most so many, its reservation or commitment and the
 // ceiling leave.
 func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
 	if id, amount := o.Slot(); amount > 0 {

@@ -26,7 +26,7 @@ type Admission struct {
 	Table        *Admissions
 }
 
-// OfferingAnswers are those about the offerings of one pool.
+// OfferingAnswers holds the answers about the offerings of one pool.
 type OfferingAnswers struct {
 	No         bool    // the pool's taints or labels keep the pod from all of them
 	ByOffering []int16 // 0 unknown, -1 no, else 1 + the alternative that holds

@@ -78,7 +78,7 @@ type Exclusion struct {
 	Key    string
 }
 
-// exclusions are those of the pod, sorted by DaemonSet.
+// exclusions returns the DaemonSets that the pod keeps away or that keep it away, sorted by DaemonSet.
 func (as *Admissions) exclusions(p *cluster.Pod) []Exclusion {
 	var out []Exclusion
 	for i := range as.Daemons {

@@ -254,7 +254,7 @@ func WithNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
 	return out
 }
 
-// replacedAhead is how long before pods are deleted by force their next node is made: it must be ready by then.
+// replacedAhead is the lead of pods' next node over their deletion by force: it must be ready by then.
 const replacedAhead = 5 * time.Minute
 
 // isDisplaced reports whether the pod, which runs on the condemned node, will need room elsewhere. One that nobody may

@@ -18,7 +18,7 @@ type RelaxedPod struct {
 	Unbound  bool // neither preferences that count it nor rules about nobody else tie it to a domain
 }
 
-// RuleKind is what a rule asks for.
+// RuleKind tells spread, anti-affinity and affinity apart.
 type RuleKind int
 
 // Kinds of rules.
@@ -50,7 +50,7 @@ func (v *RelaxedPod) FollowsOnHost(counter int) bool {
 		func(r TopologyRule) bool { return r.Kind == Follow && r.Counter == counter })
 }
 
-// HostLimit is how many pods of the counter a node may have for the scheduler to add one of the view.
+// HostLimit returns the number of pods of the counter that a node may have for the scheduler to add one of the view.
 func (v *RelaxedPod) HostLimit(counter int) int {
 	n := math.MaxInt32
 	for _, r := range v.HostRules {

@@ -10,16 +10,16 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// Volumes is what the pods of a class attach to their node. Those that no other pod uses are counted, those that
-// several pods use are known one by one, because a node attaches them once.
+// Volumes holds the volumes that the pods of a class attach to their node. Those that no other pod uses are counted,
+// those that several pods use are known one by one, because a node attaches them once.
 type Volumes struct {
 	Own    []cluster.Volume // one for each driver, without id
 	Count  []int64          // of own: volumes that each pod brings along
 	Shared []cluster.Volume
 }
 
-// AttachableVolumes is what the CSI drivers of a node can still attach, and which of the volumes that waiting pods
-// share are there.
+// AttachableVolumes holds the number of volumes that the CSI drivers of a node can still attach, and which of the
+// volumes that waiting pods share are there.
 type AttachableVolumes struct {
 	Free  map[string]int64 // by driver; those not named have no limit
 	There map[cluster.Volume]bool
@@ -128,7 +128,7 @@ func AttachableOn(limits map[string]int64, pods []*cluster.Pod) AttachableVolume
 	return a
 }
 
-// MaxPods is how many pods with the volumes can be added.
+// MaxPods returns the number of pods with the volumes that can be added.
 func (a AttachableVolumes) MaxPods(v Volumes) int {
 	if a.Free == nil || len(v.Own)+len(v.Shared) == 0 {
 		return math.MaxInt

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// Counts is how many pods stand in which domain of topology keys, as rules of pods count them.
+// Counts holds the number of pods in each domain of topology keys, as rules of pods count them.
 type Counts struct {
 	s          *cluster.Snapshot
 	Classes    *podclass.Classes

@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// HostSite is what the host rules of a view need to know of a bin.
+// HostSite holds the facts about a bin that the host rules of a view need.
 type HostSite struct {
 	Trusted     bool                  // whom to be near to was settled before
 	Count, Anti func(counter int) int // nil for no pods there
@@ -25,8 +25,8 @@ func countWith(count func(counter int) int, counter int) int {
 	return count(counter)
 }
 
-// MaxPodsByHostRules is how many pods of the view the host rules allow in addition on the site, whichever of its pods
-// comes last: the scheduler takes them in an order of its own.
+// MaxPodsByHostRules returns the number of pods of the view that the host rules allow in addition on the site. Any of
+// its pods may come last: the scheduler takes them in an order of its own.
 func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
 	n := math.MaxInt32
 	for _, c := range v.Class.Matched {

@@ -130,8 +130,8 @@ func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podcl
 	}
 }
 
-// followRules are those of required affinity. The scheduler counts a pod only when all the terms select it, whatever
-// the key.
+// followRules returns the rules of required affinity. The scheduler counts a pod only when all the terms select it,
+// whatever the key.
 func (top *Counts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
 	var all topology.Group
 	for i, t := range terms {

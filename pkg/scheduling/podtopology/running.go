@@ -34,7 +34,7 @@ func awayTermOf(p *cluster.Pod, t cluster.AffinityTerm) awayTerm {
 // isForeign reports whether the term may be about pods of other namespaces.
 func (t awayTerm) isForeign() bool { return t.namespaces != "" || t.namespaceSelector != nil }
 
-// awayVerdict is what becomes of a term.
+// awayVerdict is the outcome for a term of anti-affinity.
 type awayVerdict struct {
 	keeps   bool // it selects a pod that waits
 	Skipped bool // nobody looked, because its namespace has too many
@@ -118,7 +118,7 @@ func withUnread(all []plan.UnreadPod, p *cluster.Pod, is awayVerdict) []plan.Unr
 	return all
 }
 
-// shareTerms is how many of the terms each namespace may have, and how many it has.
+// shareTerms returns by namespace how many of the terms it may have, and how many it has.
 func shareTerms(most int64, terms []awayTerm) (shares, count map[string]int64) {
 	count = map[string]int64{}
 	for _, id := range terms {

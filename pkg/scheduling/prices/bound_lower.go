@@ -9,8 +9,8 @@ import (
 	"joiner.sh/pkg/scheduling/packing"
 )
 
-// LowerBound is what any plan costs at least that gives a place to all pods that the solution gives one, new nodes
-// priced by their cheapest offering: the more of what two proofs say. Neither knows of limits or weights of pools,
+// LowerBound returns the least cost of any plan that gives a place to all pods that the solution gives one: the larger
+// of two proven bounds. New nodes are priced by their cheapest offering. Neither knows of limits or weights of pools,
 // which can only make plans dearer.
 func (px *Pricing) LowerBound(a *packing.Solution) float64 {
 	if a.Used.Opened == 0 || px.Worth == nil {
@@ -37,14 +37,14 @@ func (px *Pricing) IsNearBound(a *packing.Solution, gap float64) bool {
 	return a.NewNodePrice() <= px.LowerBound(a)*(1+gap)
 }
 
-// provenBound is what was proven of pods.
+// provenBound is the bound that was proven for some pods.
 type provenBound struct {
 	placed []int // by class: how many of them
 	usd    float64
 }
 
-// provenUSD is what the prices prove, or without prices what single nodes do. What was proven last is remembered: most
-// solutions place the same pods.
+// provenUSD returns the bound that the prices prove, or without prices the bound of single nodes. What was proven last
+// is remembered: most solutions place the same pods.
 func (p boundProof) provenUSD(x *ShadowPrices) float64 {
 	known, ok := p.known[x]
 	if ok && slices.Equal(known.placed, p.placed) {
@@ -82,7 +82,7 @@ func (p boundProof) singleNodeBound() float64 {
 	return most * (1 - rounding)
 }
 
-// sharedBound is what the pods are worth, less what those can be worth that the room there is could hold.
+// sharedBound returns the worth of the pods, less the worth of those that the room there is could hold.
 func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 	value, counts := x.Prices.Value, make([]float64, len(x.Classes))
 	sum, loosened := 0.0, 0.0
@@ -109,7 +109,7 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 	return max(0, (sum-min(r.usd, each+loosened))*(1-rounding))
 }
 
-// roomWorth is what those pods can be worth that the room there is could hold.
+// roomWorth adds up the worth of the pods that the room there is could hold.
 type roomWorth struct {
 	w      *packing.Problem
 	x      *ShadowPrices
@@ -167,8 +167,8 @@ func (r *roomWorth) fitting(o *capacity.Offering) (items []int32, most []float64
 	return items, most
 }
 
-// paidRoom is what pods can be worth that the commitments have room for, at the most that one of each could hold, and
-// adds how many pods of each class that could be, each alone.
+// paidRoom returns the worth of the pods that the commitments have room for, at the most that one of each could hold.
+// It adds how many pods of each class that could be, each alone.
 func (r *roomWorth) paidRoom() float64 {
 	worth, most := map[string]float64{}, map[string][]float64{} // of the whole of a commitment
 	for _, pool := range r.w.Catalog.Pools {

@@ -10,8 +10,8 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// mostHostRows is how many sorts of nodes that are there the prices of pods reckon with: fewer where these and kinds of
-// pods are more than mostPriceRows, because the work grows by the third power of both together, but leastHostRows.
+// mostHostRows caps the sorts of existing nodes with which the prices of pods reckon. There are fewer where these and
+// kinds of pods are more than mostPriceRows, but leastHostRows: the work grows by the third power of both together.
 const mostHostRows, leastHostRows, mostPriceRows = 100, 25, 350
 
 // hostOfferings makes offerings of the nodes that are there, for prices that reckon with their room.
@@ -38,7 +38,7 @@ func (h hostOfferings) addHosts() {
 	}
 }
 
-// mostHostSorts is how many sorts of nodes that are there prices reckon with beside so many kinds of pods.
+// mostHostSorts returns the number of sorts of existing nodes that prices reckon with beside so many kinds of pods.
 func mostHostSorts(kinds int) int {
 	return max(leastHostRows, min(mostHostRows, mostPriceRows-kinds))
 }

@@ -9,8 +9,8 @@ import (
 	"joiner.sh/pkg/scheduling/packing"
 )
 
-// Reprice is what pods are worth of which so many are left, while that part of the hosts is empty. Solutions fill hosts
-// in the same way again and again, so prices are remembered while some are empty.
+// Reprice returns the worth of pods of which so many are left, while that part of the hosts is empty. Solutions fill
+// hosts in the same way again and again, so prices are remembered while some are empty.
 func (p *ShadowPrices) Reprice(count []float64, hosts float64) packing.ClassValues {
 	if hosts == 0 || !slices.ContainsFunc(p.Problem.Offerings, isNodeThatIsThere) {
 		return packing.ClassValues{Prices: p, USD: p.solver.Reprice(count, hosts)}

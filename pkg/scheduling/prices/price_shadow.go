@@ -12,11 +12,11 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
-// provingRounds is how often the prices of pods are improved at most, guideRounds where they prove nothing.
+// provingRounds caps the rounds that improve the prices of pods, guideRounds where they prove nothing.
 const provingRounds, guideRounds = 60, 20
 
-// ShadowPrices is what pods are worth: the least that one of each pod class adds to the price of any fleet. A pod class
-// that must spread over zones has a price in each of them.
+// ShadowPrices holds the worth of pods: the least that one of each pod class adds to the price of any fleet. A pod
+// class that must spread over zones has a price in each of them.
 type ShadowPrices struct {
 	members []classMembership
 	Classes []priceClass
@@ -29,7 +29,7 @@ type ShadowPrices struct {
 	repriced map[string][]float64 // see reprice
 }
 
-// priceClass is what the prices know of some pods.
+// priceClass holds the need and the admission that the pods of one price class share.
 type priceClass struct {
 	need  []int64
 	admit *podclass.Admission
@@ -46,7 +46,7 @@ func (p *ShadowPrices) HasManyClasses() bool { return p.solver.HasManyClasses() 
 // ScaleUnits are the amounts by which resources are counted.
 func (p *ShadowPrices) ScaleUnits() []float64 { return p.Units }
 
-// Values is what pods are worth by the prices.
+// Values returns the worth of pods by the prices.
 func (p *ShadowPrices) Values() packing.ClassValues {
 	return packing.ClassValues{Prices: p, USD: p.Prices.Value}
 }
@@ -159,7 +159,7 @@ func (p *ShadowPrices) ClassOf(k *podclass.Class, pins []podclass.DomainPin) int
 	return x.tied[0]
 }
 
-// LowestPrice is what a pod of the class is worth where that is least.
+// LowestPrice returns the worth of a pod of the class in the domain where that is least.
 func (p *ShadowPrices) LowestPrice(k *podclass.Class) float64 {
 	x := p.members[k.ID]
 	if x.Key == "" {
@@ -172,17 +172,17 @@ func (p *ShadowPrices) LowestPrice(k *podclass.Class) float64 {
 	return usd
 }
 
-// mostGroups is how many groups of several pod classes that keep apart on nodes the prices reckon with.
+// mostGroups caps the groups of several pod classes that keep apart on nodes with which the prices reckon.
 const mostGroups = 8
 
-// classMembership is how the pods of a class belong to price classes.
+// classMembership holds the price classes to which the pods of a class belong.
 type classMembership struct {
 	podtopology.EvenSplit
 	class int32   // where no rule ties them to a domain
 	tied  []int32 // by domain: the class
 }
 
-// leastInDomain is how many of n placed pods are in each domain at least: the fullest domains hold the skew more than
+// leastInDomain returns the least number of n placed pods in any domain: the fullest domains hold the skew more than
 // the emptiest.
 func (x classMembership) leastInDomain(n int) int {
 	domains := len(x.Domains)
@@ -281,7 +281,7 @@ func newSpreadGroups(cs *podclass.Classes, view func(*podclass.Class) *podclass.
 	return out
 }
 
-// OfferingsForSale is how many offerings of the problem are no nodes that are there.
+// OfferingsForSale returns the number of offerings of the problem that are not existing nodes.
 func (p *ShadowPrices) OfferingsForSale() (n int) {
 	for i := range p.Problem.Offerings {
 		if p.Problem.Offerings[i].Limit == 0 {

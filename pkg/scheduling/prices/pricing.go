@@ -5,7 +5,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// Pricing is what pods are worth in one step of a pass. It does not change: a step that knows more makes another. It
+// Pricing holds the prices of pods in one step of a pass. It does not change: a step that knows more makes another. It
 // remembers what it was asked.
 type Pricing struct {
 	w      *packing.Problem
@@ -20,8 +20,8 @@ func NewPricing(w *packing.Problem) *Pricing {
 	return &Pricing{w: w, proven: map[*ShadowPrices]provenBound{}}
 }
 
-// WorthOf is what pods are worth for whose new nodes the solution looks: the first that asks decides how many of them
-// there are.
+// WorthOf returns the prices of the pods for which the solution looks for new nodes: the first that asks decides how
+// many of them there are.
 func (px *Pricing) WorthOf(a *packing.Solution) packing.PodPrices {
 	if px.Worth == nil {
 		px.Worth = FindShadowPrices(px.w, func(k *podclass.Class) int { return len(a.Rest[k.ID]) }, false)

@@ -45,8 +45,8 @@ func (e Explainer) kubeletOf(p *capacity.Pool) string {
 	return fmt.Sprintf(": the images of EC2NodeClass %s are of Kubernetes 1.%d", p.Class, class.KubeletMinor)
 }
 
-// offeringRefusals is what the pool's offerings have against the view: of those that it may use, or of all of them
-// where the pool is refused anyhow and only what holds for each is told.
+// offeringRefusals returns the reasons of the pool's offerings against the view, of those that it may use. Where the
+// pool is refused anyhow, all offerings are asked and only what holds for each is told.
 func (e Explainer) offeringRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
 	var fitting, all, now []*capacity.Offering
 	for _, o := range p.Offerings {
@@ -240,7 +240,7 @@ func mostText(name string, n int64) string {
 	return cluster.ResourceText(name) + "=" + resources.Format(name, n)
 }
 
-// mostExamples is how many instance types or alternatives one reason names.
+// mostExamples caps the instance types or alternatives that one reason names.
 const mostExamples = 3
 
 // neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
@@ -289,15 +289,15 @@ func notSold(offerings []*capacity.Offering) string {
 }
 
 const (
-	// mostNamed is how many pools are named with one reason.
+	// mostNamed caps the pools that are named with one reason.
 	mostNamed = 5
-	// mostLines is how many different reasons of pools are told.
+	// mostLines caps the different reasons of pools that are told.
 	mostLines = 40
-	// mostAsked is how many pools are asked for a reason.
+	// mostAsked caps the pools that are asked for a reason.
 	mostAsked = 200
 )
 
-// poolRefusals are what pools say to a pod. A reason that several pools give is told once.
+// poolRefusals collects the reasons for which pools refuse a pod. A reason that several pools give is told once.
 type poolRefusals struct {
 	why   []string // in the order in which they first came
 	pools map[string][]string

@@ -96,7 +96,7 @@ func (pw *PlanWriter) plannedNodes() (list []plannedNode, impossible []*capacity
 	return slices.DeleteFunc(list, func(x plannedNode) bool { return len(x.opts) == 0 }), impossible
 }
 
-// LaunchCost is what the new nodes cost as they would be launched, more than anything where one of them cannot be.
+// LaunchCost returns the cost of the new nodes as they would be launched, NoPrice for each that cannot be.
 func (pw *PlanWriter) LaunchCost() float64 {
 	list, impossible := pw.plannedNodes()
 	sum := float64(len(impossible)) * capacity.NoPrice

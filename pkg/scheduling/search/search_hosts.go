@@ -16,7 +16,7 @@ type searchHost struct {
 	base  *capacity.Bin // without the pods that may leave
 }
 
-// hostTakes is what a step puts on a host, in place of the pods of this plan that were there.
+// hostTakes holds the pods that a step puts on a host, in place of the pods of this plan that were there.
 type hostTakes struct {
 	node  *searchNode
 	takes []packing.BatchTake

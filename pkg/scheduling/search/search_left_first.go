@@ -10,13 +10,13 @@ import (
 )
 
 const (
-	// mostTurns is how often a plan is made anew with the pods first that had no place.
+	// mostTurns caps the times that a plan is made anew with the pods first that had no place.
 	mostTurns = 2
 	// fewPods is of how many pods plans are made anew for that.
 	fewPods = 300
-	// mostSizes is how many sizes of pods take turns.
+	// mostSizes caps the sizes of pods that take turns.
 	mostSizes = 8
-	// mostCuts is how many sets of the dearest pods are made to wait, one after the other.
+	// mostCuts caps the sets of the dearest pods that are made to wait, one after the other.
 	mostCuts = 3
 )
 

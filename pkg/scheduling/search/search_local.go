@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// defaultSearchSteps is how many steps a search takes at most.
+	// defaultSearchSteps caps the steps of a search.
 	defaultSearchSteps = 400
 	// leastWorth keeps quotients finite, in USD per hour.
 	leastWorth = 1e-12
@@ -22,8 +22,8 @@ const (
 	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
 	// offering, and to pack anew.
 	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
-	// mostMates is how many nodes a step packs anew beside the one that it begins with, and mostParts how many kinds of
-	// pods all of them have, about, if they are more than two.
+	// mostMates caps the nodes that a step packs anew beside the one that it begins with. mostParts is about the most
+	// kinds of pods that all of them have, if they are more than two.
 	mostMates, mostParts = 8, 60
 	// mostMatesOnHosts and mostPartsOnHosts are the same where nodes that are there take part: each has little room.
 	mostMatesOnHosts, mostPartsOnHosts = 12, 120
@@ -86,8 +86,8 @@ type weightTier struct {
 	fits      [][]int16 // by batch and offering: how many of its pods a node holds, once asked
 }
 
-// searchLimit is how many steps a search takes at most, of which some are done, and how much work that is worth it.
-// What all searches of a plan may still do, worth it or not, is left; nil for any.
+// searchLimit caps the steps of a search, of which some are done, and the work that is worth it. What all searches of a
+// plan may still do, worth it or not, is left; nil for any.
 type searchLimit struct {
 	steps, done, work int
 	left              *int

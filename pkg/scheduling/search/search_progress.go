@@ -1,8 +1,8 @@
 package search
 
 const (
-	// patience is how many steps a search goes on without having saved enough, with very few nodes, whose steps take no
-	// time, more.
+	// patience is the number of steps for which a search goes on without having saved enough, with very few nodes,
+	// whose steps take no time, more.
 	patience, patienceOfFew = 50, 200
 	// patientPart is the part of the steps that are asked for, if they are more than usual, that may pass like that.
 	patientPart = 4
@@ -12,13 +12,13 @@ const (
 	// patienceStages is in how many parts a search with work to spare is given that: one in the beginning, and one more
 	// each time that it has saved enough.
 	patienceStages = 8
-	// mostWithoutGain is how much work steps may take that do not save enough.
+	// mostWithoutGain caps the work of steps that do not save enough.
 	mostWithoutGain = 1000 * millisecond
 	// enoughSaved is the part of the price that steps have to save while patience lasts.
 	enoughSaved = 0.001
 )
 
-// searchProgress is how a search gets on.
+// searchProgress records the steps, the savings and the work of a search so far.
 type searchProgress struct {
 	since int     // steps for which it goes on without having saved enough
 	saved float64 // USD per hour, not enough yet
@@ -41,7 +41,7 @@ func (p *searchProgress) countStep(gain, total float64, work int, budget bool) b
 	return false
 }
 
-// patienceFor is how many steps the search goes on without having saved enough, after it has done so that many times.
+// patienceFor returns the steps for which the search goes on without having saved enough, after so many times.
 func (s *localSearch) patienceFor(most searchLimit, times int) int {
 	patient := patience
 	if s.fresh <= veryFewNodes {

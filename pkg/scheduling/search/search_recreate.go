@@ -14,9 +14,9 @@ import (
 )
 
 const (
-	// suited is how many offerings of best score a step looks at for each of its batches.
+	// suited is the number of offerings of best score at which a step looks for each of its batches.
 	suited = 10
-	// single is how many offerings that are the cheapest for a pod of the batch alone it looks at beside them.
+	// single is the number of offerings beside them that are the cheapest for a pod of the batch alone.
 	single = 3
 	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
 	nearWorth = 0.9
@@ -295,7 +295,7 @@ func (s *localSearch) suitableOfferings(t *weightTier, l *packing.PodBatch) []in
 	return append(good.index, cheap.index...)
 }
 
-// offeringScore is what the offering costs for the worth of its best fill.
+// offeringScore returns the cost of the offering for the worth of its best fill.
 func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64 {
 	p := s.prices
 	if fill := p.Fill[o.InstanceType]; fill > 0 {

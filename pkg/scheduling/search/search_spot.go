@@ -5,7 +5,7 @@ import (
 	"joiner.sh/pkg/scheduling/packing"
 )
 
-// capacityTypePrice is what the new nodes of a capacity type cost.
+// capacityTypePrice returns the cost of the new nodes of a capacity type.
 func capacityTypePrice(a *packing.Solution, capacityType string) float64 {
 	sum := 0.0
 	for _, b := range a.Bins {

@@ -17,16 +17,16 @@ import (
 // This file is the whole search, from the top: which strategies are tried, what each does again, and what is kept.
 
 const (
-	// fewNodes is how many new nodes make it worth while to try a second way of choosing them. Of many, the first is
-	// better.
+	// fewNodes is the number of new nodes up to which it is worth while to try a second way of choosing them. Of many,
+	// the first is better.
 	fewNodes = 120
-	// veryFewNodes is how many are so few that a second plan is searched as deeply as the cheaper one.
+	// veryFewNodes is the number of new nodes up to which a second plan is searched as deeply as the cheaper one.
 	veryFewNodes = 30
-	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
+	// smallGap is the distance to the lower bound, as a part of it, at which a plan is good enough.
 	smallGap = 0.0005
-	// defaultNodeCost is what a node costs beside its price, in USD per hour, where the settings do not say.
+	// defaultNodeCost is the cost of a node beside its price, in USD per hour, where the settings do not say.
 	defaultNodeCost = 0.0002
-	// scarceNodeUSD is what a node costs beside its price, in USD per hour, where limits leave few of them: more than
+	// scarceNodeUSD is the cost of a node beside its price, in USD per hour, where limits leave few of them: more than
 	// any instance.
 	scarceNodeUSD = 1000
 )
@@ -67,7 +67,7 @@ func PlacePods(w *packing.Problem) plan.Plan {
 	return out
 }
 
-// writePlan is what the solution does, without the pods that it leaves.
+// writePlan returns what the solution does, without the pods that it leaves.
 func writePlan(best *packing.Solution) plan.Plan {
 	w, pw := best.W, &report.PlanWriter{Solution: best}
 	return plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(), Unread: w.Topology.Unread,
@@ -87,7 +87,7 @@ func placeMostPods(w *packing.Problem) (*packing.Solution, pricedStrategy) {
 	return withHostsByPrices(w, best, st)
 }
 
-// plainStrategy is what is tried first: all pods at once, by their prices.
+// plainStrategy returns the strategy that is tried first: all pods at once, by their prices.
 func plainStrategy(w *packing.Problem, px *prices.Pricing) pricedStrategy {
 	st := packing.Strategy{NodeCost: cmp.Or(w.S.Rules.PerNodeOverheadUSD, defaultNodeCost)}
 	return pricedStrategy{Strategy: st}.pricedBy(px)

@@ -14,24 +14,24 @@ import (
 const (
 	// millisecond of work.
 	millisecond = 1_000_000
-	// workPerNode is how much work each new node is worth, and each node that takes pods of the plan.
+	// workPerNode is the work that each new node is worth, and each node that takes pods of the plan.
 	workPerNode = 10 * millisecond
-	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
+	// workPerPod is the work that each pod that gets a place is worth: few pods have it soon.
 	workPerPod = 2 * millisecond
-	// workPerUSD is how much it is worth to save a USD per hour, as far as the bound lets hope: pods wait that much
-	// longer.
+	// workPerUSD is the work that it is worth to save a USD per hour, as far as the bound lets hope: pods wait that
+	// much longer.
 	workPerUSD = 5000 * millisecond
-	// mostWork is how much a plan takes at most unless the settings leave less.
+	// mostWork caps the work of a plan unless the settings leave less.
 	mostWork = 4000 * millisecond
-	// unsearchedFleetWork is how much may go into that at most in a plan that nothing searches for: thousands of those
-	// are asked for.
+	// unsearchedFleetWork caps the work to choose all nodes together in a plan that nothing searches for: thousands of
+	// those are asked for.
 	unsearchedFleetWork = 10 * millisecond
 	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
 	// offerings and by the third power of kinds of pods.
 	fleetPerFill, fleetPerPivot = 1500, 200
 )
 
-// workBudget is how much work may still go into a plan.
+// workBudget holds the work that may still go into a plan.
 type workBudget struct {
 	left  int
 	fleet int  // beside it into choosing all nodes together
@@ -65,7 +65,7 @@ func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
 	return b
 }
 
-// effort is how many times the usual work may go into a plan.
+// effort returns how many times the usual work may go into a plan.
 func effort(rules cluster.Settings) int { return max(1, rules.PackingEffort) }
 
 // allowsSearch reports whether anything is left for another search.
