@@ -39,7 +39,7 @@ func (st *State) newBaselines() (drift, consolidation *baseline) {
 // revisions before, from which the pods would have to move once more.
 func (ev *Evaluator) trialBaseline() *baseline {
 	if ev.trial == nil {
-		ev.trial = &baseline{snapshot: ev.withoutRoomOn(ev.driftBaseline.snapshot, (*stateNode).isPrevious),
+		ev.trial = &baseline{snapshot: ev.state.withoutRoomOn(ev.driftBaseline.snapshot, (*stateNode).isPrevious),
 			forGood: true, forTrial: true, shared: &sharedSimulator{}}
 	}
 	return ev.trial
@@ -119,7 +119,7 @@ func (ev *Evaluator) simulatorOf(from *baseline) *simulator.Simulator {
 	if d.sim == nil {
 		d.sim, d.removed = simulator.New(from.snapshot, ev.departingNodes()), map[*stateNode]bool{}
 	}
-	for _, n := range ev.nodes {
+	for _, n := range ev.state.nodes {
 		if n.taken && n.Node != nil && !d.removed[n] {
 			d.sim.RemoveNode(n.Name(), n.moving)
 			d.removed[n] = true

@@ -32,17 +32,17 @@ func (d *Cache) offerings() *binpack.OfferingCache {
 
 // recallReported returns the command about the proposal that a pass before reported from the same inputs.
 func (ps *pass) recallReported(about Proposal) (Command, bool) {
-	if ps.cache == nil {
+	if ps.state.cache == nil {
 		return Command{}, false
 	}
-	r := ps.cache.reported
+	r := ps.state.cache.reported
 	if r.inputs == 0 || r.inputs != ps.eval.inputs || r.about.Reason != about.Reason ||
 		!slices.Equal(r.about.Claims, about.Claims) {
 		return Command{}, false
 	}
-	ps.candidates.recallReasons(ps.nodes, r.reasons)
+	ps.candidates.recallReasons(ps.state.nodes, r.reasons)
 	c := r.command // its name and how long it pays back count from now
-	c.ID, c.Launches = commandID(c.Reason, c.Claims, ps.now()), slices.Clone(c.Launches)
+	c.ID, c.Launches = commandID(c.Reason, c.Claims, ps.state.now()), slices.Clone(c.Launches)
 	ps.eval.payback.writePayback(c)
 	return c, true
 }
@@ -53,7 +53,8 @@ func (ps *pass) keepReported(about Proposal, c Command) {
 	held := slices.ContainsFunc(c.Launches, func(l plan.Launch) bool {
 		return l.Annotations[v1.AnnotationNominatedOwners] != ""
 	})
-	if ps.cache != nil && !held {
-		ps.cache.reported = reportedCommand{ps.eval.inputs, about, c, ps.candidates.rememberedReasons(ps.nodes)}
+	if ps.state.cache != nil && !held {
+		ps.state.cache.reported = reportedCommand{ps.eval.inputs, about, c,
+			ps.candidates.rememberedReasons(ps.state.nodes)}
 	}
 }

@@ -10,7 +10,7 @@ import (
 
 // candidates says of nodes whether they may go and are a case for a reason, and of those that stay why.
 type candidates struct {
-	*State
+	state     *State
 	budget    *Budget
 	failures  map[string]CommandFailure // by NodeClaim
 	inRow     map[string]FailuresInRow  // by NodePool
@@ -21,11 +21,11 @@ type candidates struct {
 // filterCandidates decides which nodes may go, gracefully and because they drifted.
 func (cs *candidates) filterCandidates() {
 	nominated := map[string]bool{}
-	for _, x := range cs.base.Existing {
-		nominated[x.Node] = nominated[x.Node] || !cs.virtual[x.Pod]
+	for _, x := range cs.state.base.Existing {
+		nominated[x.Node] = nominated[x.Node] || !cs.state.virtual[x.Pod]
 	}
-	obstacles := cs.obstacles()
-	for _, n := range cs.nodes {
+	obstacles := cs.state.obstacles()
+	for _, n := range cs.state.nodes {
 		n.blocked = cs.nodeRefusal(n, nominated)
 		n.driftBlocked = n.blocked
 		if n.blocked.reason != "" {
@@ -42,7 +42,7 @@ func (cs *candidates) filterCandidates() {
 // nodeRefusal returns what keeps a node whatever its pods are.
 func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refusal {
 	_, marked := markOf(*n.Claim)
-	failed := cs.failedWithin(n, cs.rules.retryAfter)
+	failed := cs.failedWithin(n, cs.state.rules.retryAfter)
 	switch {
 	case n.Standby():
 		return refusal{IneligibleBuffer, "it is stopped capacity of a CapacityBuffer, which provision replaces"}
@@ -50,11 +50,12 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 		return refusal{IneligibleLaunching, "its node has not come yet"}
 	case n.MarkedForDeletion() || n.Claim.Is(v1.ConditionInstanceTerminating):
 		return refusal{IneligibleLeaving, "it is leaving already"}
-	case cs.faultyClaims[n.Claim.Name] != nil:
-		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " + cs.faultyClaims[n.Claim.Name].Why}
+	case cs.state.faultyClaims[n.Claim.Name] != nil:
+		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " +
+			cs.state.faultyClaims[n.Claim.Name].Why}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && cs.ongoing[n.Claim.Annotations[AnnotationReplaces]]:
 		return refusal{IneligibleUnderWay, "a disruption that it takes part in is under way"}
-	case interruption.LeaveOf(*n.Claim).StillHolds(cs.now()):
+	case interruption.LeaveOf(*n.Claim).StillHolds(cs.state.now()):
 		return refusal{IneligibleNotice, "a notice of EC2 has it replaced already"}
 	case failed.reason != "":
 		return failed
@@ -66,15 +67,15 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 		return refusal{IneligibleProtected, "its node carries " + v1.AnnotationDoNotDisrupt}
 	case n.Pool() == "":
 		return refusal{IneligibleNoPool, "it belongs to no NodePool"}
-	case n.pool == nil && cs.faultyPools[n.Pool()] != nil:
+	case n.pool == nil && cs.state.faultyPools[n.Pool()] != nil:
 		return refusal{IneligibleFault, "Joiner itself fails about its NodePool, and leaves its nodes alone: " +
-			cs.faultyPools[n.Pool()].Why}
+			cs.state.faultyPools[n.Pool()].Why}
 	case n.pool == nil:
 		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " does not exist"}
 	case n.pool.Unseen:
 		return refusal{IneligiblePoolNotReconciled, "its NodePool " + n.Pool() +
 			" was changed and nobody has looked at that yet"}
-	case len(cs.types(*n.pool)) == 0:
+	case len(cs.state.types(*n.pool)) == 0:
 		return refusal{IneligibleNoPool, "its NodePool " + n.Pool() + " has no instance types"}
 	}
 	return refusal{}
@@ -84,7 +85,7 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 // keeps it.
 func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool {
 	switch {
-	case n.taken, cs.isReportOnly(n) != cs.reporting:
+	case n.taken, cs.state.isReportOnly(n) != cs.reporting:
 		return false
 	case reason == v1.DisruptionDrifted:
 		if n.driftBlocked.reason != "" || !n.Claim.Is(v1.ConditionDrifted) {
@@ -95,7 +96,7 @@ func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool 
 		return held.reason == ""
 	case n.blocked.reason != "", n.empty != (reason == v1.DisruptionEmpty):
 		return false
-	case n.empty && cs.keepsRoom[n.Name()]:
+	case n.empty && cs.state.keepsRoom[n.Name()]:
 		n.notConsolidated = refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"}
 		return false
 	}
@@ -107,12 +108,12 @@ func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool 
 func (cs *candidates) eligibleByReason() map[v1.DisruptionReason][]string {
 	out := map[v1.DisruptionReason][]string{}
 	add := func(reason v1.DisruptionReason, n *stateNode) { out[reason] = append(out[reason], n.Claim.Name) }
-	for _, n := range cs.nodes {
+	for _, n := range cs.state.nodes {
 		if n.driftBlocked.reason == "" && n.Claim.Is(v1.ConditionDrifted) && cs.rolloutRefusal(n).reason == "" {
 			add(v1.DisruptionDrifted, n)
 		}
 		switch {
-		case n.blocked.reason != "", n.empty && cs.keepsRoom[n.Name()], cs.consolidationRefusal(n).reason != "":
+		case n.blocked.reason != "", n.empty && cs.state.keepsRoom[n.Name()], cs.consolidationRefusal(n).reason != "":
 		case n.empty:
 			add(v1.DisruptionEmpty, n)
 		default:
@@ -125,19 +126,19 @@ func (cs *candidates) eligibleByReason() map[v1.DisruptionReason][]string {
 // consolidationRefusal returns what keeps a node from consolidation, whatever it would save.
 func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 	d := n.pool.Disruption
-	failed := cs.failedWithin(n, cs.rules.waitAfter(cs.failures[n.Claim.Name]))
+	failed := cs.failedWithin(n, cs.state.rules.waitAfter(cs.failures[n.Claim.Name]))
 	switch until, settled := n.consolidatableAt(); {
 	case n.pool.Static:
 		return refusal{IneligibleStaticPool, "its NodePool is static"}
 	case d.Never:
 		return refusal{IneligibleNever, "its NodePool consolidates never"}
-	case cs.changedRecently(n):
+	case cs.state.changedRecently(n):
 		return refusal{IneligibleConsolidateAfter, fmt.Sprintf("its pods have changed less than %s ago", d.After)}
 	case !n.empty && d.Policy == string(v1.ConsolidationWhenEmpty):
 		return refusal{IneligiblePolicy, "its NodePool consolidates empty nodes only"}
 	case !n.empty && n.price <= 0:
 		return refusal{IneligibleUnknownPrice, fmt.Sprintf("nobody knows what %s costs", n.offering)}
-	case !n.empty && settled && cs.now().Before(until):
+	case !n.empty && settled && cs.state.now().Before(until):
 		return refusal{IneligiblePaybackPending, "it replaced others and has not paid for that yet"}
 	case !n.empty && failed.reason != "":
 		return failed
@@ -150,14 +151,14 @@ func (cs *candidates) consolidationRefusal(n *stateNode) refusal {
 // takeBudgets takes the nodes of the command, and their share of the budgets for every reason.
 func (ps *pass) takeBudgets(c Command) {
 	ps.eval.inputs = 0
-	ps.moving = ps.moving || ps.movesPods(c)
+	ps.moving = ps.moving || ps.state.movesPods(c)
 	for _, l := range c.Launches {
 		for _, p := range l.Pods {
 			ps.eval.podsWithLaunch[p] = true
 		}
 	}
 	for _, name := range c.Claims {
-		n := ps.byClaim[name]
+		n := ps.state.byClaim[name]
 		n.taken = true
 		ps.budget.Take(n.pool.Name)
 	}
@@ -173,8 +174,8 @@ func (st *State) isReportOnly(n *stateNode) bool {
 // lifecycle leaves such nodes to this package.
 func (cs *candidates) expiredRefusal(n *stateNode) refusal {
 	switch {
-	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.isReportOnly(n) || n.Deleting() ||
-		!n.Claim.Expired(cs.now()):
+	case n.pool == nil || !n.pool.Disruption.ExpireGently || !cs.state.isReportOnly(n) || n.Deleting() ||
+		!n.Claim.Expired(cs.state.now()):
 		return refusal{}
 	case n.pool.Disruption.Message != "":
 		return refusal{IneligibleExpired, "it has expired, and is not replaced until what its NodePool says about disruption can be understood: " + n.pool.Disruption.Message}
@@ -194,13 +195,13 @@ func (cs *candidates) driftRefusal(n *stateNode, moves podMoves) refusal {
 // defaultRefusal returns why a node was not looked at that may go for the reason, or nothing where that is not known.
 func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, moves podMoves) refusal {
 	moving := moves.acting
-	if cs.isReportOnly(n) {
+	if cs.state.isReportOnly(n) {
 		moving = moves.reported
 	}
 	switch {
 	case cs.budget.Left(n.pool.Name, reason) <= 0:
 		return cs.budget.refusal(n.pool.Name, reason)
-	case cs.rules.steps == 0:
+	case cs.state.rules.steps == 0:
 		return refusal{IneligibleTimeBudget, noTime}
 	case moving:
 		return refusal{IneligibleOtherCommand, "pods of other nodes move first"}
@@ -211,7 +212,7 @@ func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, m
 // listNotDisrupted returns every node that stays, with its reason.
 func (cs *candidates) listNotDisrupted(moves podMoves) []NotDisrupted {
 	var out []NotDisrupted
-	for _, n := range cs.nodes {
+	for _, n := range cs.state.nodes {
 		why := cs.expiredRefusal(n)
 		if n.taken && why.reason == "" {
 			continue

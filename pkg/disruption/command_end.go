@@ -28,10 +28,10 @@ func (pr *progress) commandFailure(r *runningCommand) commandFault {
 	case alive < r.mark.Replacements:
 		return commandFault{why: fmt.Sprintf("%d of %d replacements are gone", r.mark.Replacements-alive,
 			r.mark.Replacements)}
-	case !pr.now().Before(r.mark.Since.Add(replaceTimeout)):
+	case !pr.state.now().Before(r.mark.Since.Add(replaceTimeout)):
 		return commandFault{why: fmt.Sprintf("its pods had no room elsewhere within %s", replaceTimeout)}
 	}
-	if reported := selectNodes(r.claims, pr.isReportOnly); len(reported) > 0 {
+	if reported := selectNodes(r.claims, pr.state.isReportOnly); len(reported) > 0 {
 		return commandFault{why: "disruption of " + reported[0].Claim.Name + " is only reported by now", of: reported}
 	}
 	for _, n := range r.claims {
@@ -56,7 +56,7 @@ func (pr *progress) protectedMeanwhile(reason v1.DisruptionReason, n *stateNode)
 		return ""
 	}
 	for _, p := range n.pods {
-		if p.Active() && p.Protected(pr.now()) {
+		if p.Active() && p.Protected(pr.state.now()) {
 			return fmt.Sprintf("pod %s carries %s meanwhile", p.Key(), v1.AnnotationDoNotDisrupt)
 		}
 	}
@@ -99,7 +99,7 @@ func (pr *progress) splitUnreplaced(r *runningCommand, late func(*runningCommand
 // finish ends the command, whose nodes go now.
 func (pr *progress) finish(r *runningCommand, p *Plan) {
 	e := r.ended(fmt.Sprintf("%s, all its pods fit on nodes that are ready", r.mark.Reason))
-	if pr.isStaticCommand(e.Claims) {
+	if pr.state.isStaticCommand(e.Claims) {
 		e.Why = fmt.Sprintf("%s, its replacement is ready", r.mark.Reason)
 	}
 	pr.ongoing[r.mark.ID] = true
@@ -118,7 +118,7 @@ func (pr *progress) rollBack(r *runningCommand, f commandFault, p *Plan) {
 	}
 	p.RollBack = append(p.RollBack, e)
 	// else it is no failure, and the reports are about them as well
-	if !f.ofRevision && !slices.ContainsFunc(r.claims, pr.isReportOnly) {
+	if !f.ofRevision && !slices.ContainsFunc(r.claims, pr.state.isReportOnly) {
 		pr.rememberFailure(r, f)
 	}
 }

@@ -90,8 +90,8 @@ func (pr *progress) rememberFailure(r *runningCommand, f commandFault) {
 	for _, n := range about {
 		name := n.Claim.Name
 		old := pr.failures[name]
-		again := pr.now().Before(old.At.Add(2 * pr.rules.waitAfter(old)))
-		next := old.failedAt(pr.now(), shared, wait)
+		again := pr.state.now().Before(old.At.Add(2 * pr.state.rules.waitAfter(old)))
+		next := old.failedAt(pr.state.now(), shared, wait)
 		switch {
 		case again && r.mark.Reason == v1.DisruptionUnderutilized:
 			next.Again++
@@ -133,7 +133,7 @@ func (pr *progress) noteOutcome(r *runningCommand, failed bool) {
 	}
 	for pool := range lists.Set(r.claims, func(n *stateNode) string { return n.Pool() }) {
 		if failed {
-			pr.inRow[pool] = FailuresInRow{pr.inRow[pool].Times + 1, pr.now()}
+			pr.inRow[pool] = FailuresInRow{pr.inRow[pool].Times + 1, pr.state.now()}
 		} else {
 			delete(pr.inRow, pool)
 		}
@@ -158,16 +158,16 @@ func (st *State) keepInRow(rows map[string]FailuresInRow) map[string]FailuresInR
 // often.
 func (cs *candidates) poolRefusal(n *stateNode) refusal {
 	f := cs.inRow[n.Pool()]
-	if f.Times < mostInRow || len(n.moving) == 0 || !cs.now().Before(f.At.Add(cs.rules.retryAfter)) {
+	if f.Times < mostInRow || len(n.moving) == 0 || !cs.state.now().Before(f.At.Add(cs.state.rules.retryAfter)) {
 		return refusal{}
 	}
 	return refusal{IneligibleFailed, fmt.Sprintf("the last %d disruptions in its NodePool launched nodes in vain, the "+
-		"last less than %s ago", f.Times, cs.rules.retryAfter)}
+		"last less than %s ago", f.Times, cs.state.rules.retryAfter)}
 }
 
 // goesAlone reports whether commands about the node are about no other, because one about several failed.
 func (cs *candidates) goesAlone(n *stateNode) bool {
-	return cs.now().Before(cs.failures[n.Claim.Name].Alone.Add(aloneFor))
+	return cs.state.now().Before(cs.failures[n.Claim.Name].Alone.Add(aloneFor))
 }
 
 // mayShare returns the nodes that commands may be about together.
@@ -189,7 +189,7 @@ func (r disruptionRules) waitAfter(f CommandFailure) time.Duration {
 // failedWithin returns the refusal of a node of which a command failed less than wait ago.
 func (cs *candidates) failedWithin(n *stateNode, wait time.Duration) refusal {
 	f, ok := cs.failures[n.Claim.Name]
-	if !ok || !cs.now().Before(f.At.Add(wait)) {
+	if !ok || !cs.state.now().Before(f.At.Add(wait)) {
 		return refusal{}
 	}
 	return refusal{IneligibleFailed, fmt.Sprintf("a disruption of it came to nothing less than %s ago", wait)}

@@ -15,18 +15,18 @@ import (
 
 // consolidation finds the command about a set of nodes that makes their pods run for less.
 type consolidation struct {
-	*State
+	state *State
 	eval  *Evaluator
 	guard priceGuard
 }
 
 func newConsolidation(ev *Evaluator) consolidation {
-	return consolidation{ev.State, ev, priceGuard{ev.State}}
+	return consolidation{ev.state, ev, newPriceGuard(ev.state)}
 }
 
 // consolidationCandidates returns the nodes that consolidation may look at, by name.
 func (ps *pass) consolidationCandidates() []*stateNode {
-	return lists.Where(ps.nodes,
+	return lists.Where(ps.state.nodes,
 		func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionUnderutilized) })
 }
 
@@ -97,7 +97,7 @@ func withoutRefused(set []*stateNode, reason IneligibleReason, why map[*stateNod
 // scheduler leaves, whichever costs less.
 func (co consolidation) planPodMoves(set []*stateNode) (p plan.Plan, held bool) {
 	p = co.eval.planWithout(co.eval.consolidationBaseline, set)
-	if len(p.Unplaced) > 0 || !nomination.CanNominateOwners(co.snapshot.Rules, movingOf(set)) {
+	if len(p.Unplaced) > 0 || !nomination.CanNominateOwners(co.state.snapshot.Rules, movingOf(set)) {
 		return p, false
 	}
 	filled, held := co.eval.planOverflow(set, p.NodeByPod())
@@ -203,7 +203,7 @@ func pairSameOfferings(set []*stateNode, launches []plan.Launch) map[*stateNode]
 func (co consolidation) replaceNominated(set []*stateNode, p plan.Plan) (Command, bool) {
 	c, ok := co.payingCommand(set, p.Launches)
 	if ok {
-		c.Launches = nomination.NominateOwners(co.podOf, c.ID, c.Launches)
+		c.Launches = nomination.NominateOwners(co.state.podOf, c.ID, c.Launches)
 	}
 	return c, ok
 }
@@ -253,7 +253,7 @@ func (co consolidation) verifyReplacement(set []*stateNode, p plan.Plan) (c Comm
 		return c, false, true
 	}
 	launches, schedulable := co.eval.withOverflowNodes(co.eval.consolidationBaseline, set, p,
-		co.eval.payback.netEarningsUSD(c)/(co.rules.payback.Hours()+overlapHours))
+		co.eval.payback.affordablePrice(c))
 	if schedulable && len(launches) > len(p.Launches) {
 		c, ok = co.payingCommand(set, launches)
 	}
@@ -267,7 +267,7 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 	if !ok {
 		return Command{}, false
 	}
-	c := co.newCommand(set, v1.DisruptionUnderutilized, launches)
+	c := co.state.newCommand(set, v1.DisruptionUnderutilized, launches)
 	var refused refusal
 	switch {
 	case !co.eval.payback.passesThresholds(set, c):
@@ -276,7 +276,7 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 		refused = refusal{IneligibleBalanced, "it would save too little for the disruption, as the policy Balanced weighs it"}
 	case co.eval.payback.netEarningsUSD(c) <= 0:
 		refused = refusal{IneligiblePayback, "moving its pods costs more than the cheaper nodes save within " +
-			co.rules.payback.String()}
+			co.eval.payback.within.String()}
 	default:
 		co.eval.payback.writePayback(c)
 		return c, true

@@ -16,7 +16,7 @@ import (
 // that it asked about last.
 func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	var empty, set []*stateNode
-	for _, n := range ps.nodes {
+	for _, n := range ps.state.nodes {
 		switch {
 		case n.inStaticPool() || n.awaitsTrial() && len(n.moving) > 0 ||
 			!ps.candidates.mayDisrupt(n, v1.DisruptionDrifted):
@@ -29,7 +29,7 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	slices.SortFunc(empty, byDriftTime)
 	slices.SortFunc(set, byDriftTime)
 	mayAsk := func() bool {
-		return ps.eval.meter.asked < ps.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.maxWork()/4
+		return ps.eval.meter.asked < ps.state.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.maxWork()/4
 	}
 	if c, ok := ps.findTrial(m, mayAsk); ok {
 		return c, true
@@ -46,7 +46,7 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 		if len(batch) == 0 {
 			break
 		}
-		batch = batch[:min(len(batch), ps.rules.drifted)]
+		batch = batch[:min(len(batch), ps.state.rules.drifted)]
 		m.Drifted = batch[len(batch)-1].Claim.Name
 		if c, ok := ps.replaceDrifted(ps.eval.driftBaseline, batch); ok {
 			return c, true
@@ -78,7 +78,7 @@ func (ps *pass) exceedsDriftLimit(set []*stateNode) bool {
 	for _, n := range set {
 		busy += min(len(n.moving), 1)
 	}
-	return busy > ps.rules.drifted
+	return busy > ps.state.rules.drifted
 }
 
 // replaceDrifted returns the command that replaces the nodes, whatever it costs, without those whose pods nobody can
@@ -93,9 +93,9 @@ func (ps *pass) replaceDrifted(from *baseline, set []*stateNode) (Command, bool)
 			if !schedulable {
 				launches = p.Launches
 			}
-			return ps.newCommand(set, v1.DisruptionDrifted, launches), true
+			return ps.state.newCommand(set, v1.DisruptionDrifted, launches), true
 		}
-		if most := ps.snapshot.Rules.MaxClaims; len(set) > 1 && most > 0 && len(p.Launches) >= most {
+		if most := ps.state.snapshot.Rules.MaxClaims; len(set) > 1 && most > 0 && len(p.Launches) >= most {
 			return ps.replaceFirstDrifted(from, set)
 		}
 		for n, why := range stuck {

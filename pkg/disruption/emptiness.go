@@ -15,7 +15,8 @@ func (n *stateNode) consolidatableAt() (until time.Time, ok bool) {
 
 // findEmpty returns the command about nodes on which nothing needs room elsewhere.
 func (ps *pass) findEmpty(*Memory) (Command, bool) {
-	set := lists.Where(ps.nodes, func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionEmpty) })
+	set := lists.Where(ps.state.nodes,
+		func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionEmpty) })
 	return ps.deleteCommand(ps.budget.limitSet(set, v1.DisruptionEmpty), v1.DisruptionEmpty)
 }
 
@@ -24,5 +25,5 @@ func (ps *pass) deleteCommand(set []*stateNode, reason v1.DisruptionReason) (Com
 	if len(set) == 0 {
 		return Command{}, false
 	}
-	return ps.newCommand(set, reason, nil), true
+	return ps.state.newCommand(set, reason, nil), true
 }

@@ -64,8 +64,8 @@ func (s *setSearch) resumeSet(claims []string) {
 	}
 	var set []*stateNode
 	for _, name := range claims {
-		if n := s.byClaim[name]; n != nil && slices.Contains(may, n) {
-			set = append(set, n)
+		if i := slices.IndexFunc(may, func(n *stateNode) bool { return n.Claim.Name == name }); i >= 0 {
+			set = append(set, may[i])
 		}
 	}
 	if len(set) == 0 {

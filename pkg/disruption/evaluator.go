@@ -13,7 +13,7 @@ import (
 // that saves. It asks the packer and the simulator. Nodes that commands of this pass have taken are gone for it
 // already.
 type Evaluator struct {
-	*State
+	state                 *State
 	payback               payback
 	driftBaseline         *baseline // of drift
 	consolidationBaseline *baseline // of consolidation
@@ -29,7 +29,7 @@ type Evaluator struct {
 }
 
 func newEvaluator(st *State) *Evaluator {
-	ev := &Evaluator{State: st, payback: payback{st},
+	ev := &Evaluator{state: st, payback: newPayback(st),
 		meter: workMeter{steps: st.rules.steps, nodes: len(st.snapshot.Nodes)}, podsWithLaunch: map[string]bool{},
 		minCostOf: map[*cluster.Pod]float64{}}
 	ev.driftBaseline, ev.consolidationBaseline = st.newBaselines()
@@ -88,19 +88,19 @@ func (ev *Evaluator) minCost(b *simulator.Simulator, p *cluster.Pod) float64 {
 // that move, or noOffering.
 func (ev *Evaluator) podPrice(p *cluster.Pod) float64 {
 	if ev.podPrices == nil {
-		ev.podPrices = ev.resolveOfferings().PodPrices(ev.snapshot, MayEmpty(ev.snapshot))
+		ev.podPrices = ev.state.resolveOfferings().PodPrices(ev.state.snapshot, MayEmpty(ev.state.snapshot))
 	}
 	if usd, ok := ev.podPrices[p.Key()]; ok {
 		return usd
 	}
-	usd, _ := ev.resolveOfferings().MinPodPrice(*p)
+	usd, _ := ev.state.resolveOfferings().MinPodPrice(*p)
 	return usd
 }
 
 // departingNodes returns the names of the nodes that this pass has taken.
 func (ev *Evaluator) departingNodes() map[string]bool {
 	out := map[string]bool{}
-	for _, n := range ev.nodes {
+	for _, n := range ev.state.nodes {
 		if n.taken && n.Node != nil {
 			out[n.Node.Name] = true
 		}
@@ -112,7 +112,7 @@ func (ev *Evaluator) departingNodes() map[string]bool {
 // replacements have room for their pods.
 func (ev *Evaluator) departingWithPods() map[string]bool {
 	out := map[string]bool{}
-	for _, n := range ev.nodes {
+	for _, n := range ev.state.nodes {
 		if n.taken && n.Node != nil && !n.inStaticPool() {
 			out[n.Node.Name] = true
 		}

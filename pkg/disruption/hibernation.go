@@ -11,9 +11,9 @@ import (
 // pods may go. Pods without room elsewhere wait until the pool wakes.
 func (ps *pass) hibernatePools(p *Plan) {
 	var set []*stateNode
-	for _, n := range ps.nodes {
-		if n.pool != nil && !n.taken && n.blocked.reason == "" && !ps.isReportOnly(n) &&
-			budgets.IsHibernating(n.pool.Disruption, ps.now()) {
+	for _, n := range ps.state.nodes {
+		if n.pool != nil && !n.taken && n.blocked.reason == "" && !ps.state.isReportOnly(n) &&
+			budgets.IsHibernating(n.pool.Disruption, ps.state.now()) {
 			set = append(set, n)
 		}
 	}

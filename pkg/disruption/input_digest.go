@@ -88,13 +88,13 @@ const unsettledFor = 20 * time.Second
 // that their order does not matter. Of the baseline of consolidation it covers which nodes have no room there.
 func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	d := newDigest()
-	d.asJSON([]any{ps.snapshot.Rules, ps.paidShares, ps.commitmentsLeft})
-	sumDigests(&d, ps.snapshot.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
-	sumDigests(&d, ps.snapshot.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
-	sumDigests(&d, ps.snapshot.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
-	sumDigests(&d, ps.snapshot.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
-	sumDigests(&d, ps.snapshot.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
-	sumDigests(&d, ps.snapshot.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(ps.State, ps.budget, p) })
+	d.asJSON([]any{ps.state.snapshot.Rules, ps.state.paidShares, ps.state.commitmentsLeft})
+	sumDigests(&d, ps.state.snapshot.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
+	sumDigests(&d, ps.state.snapshot.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
+	sumDigests(&d, ps.state.snapshot.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
+	sumDigests(&d, ps.state.snapshot.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
+	sumDigests(&d, ps.state.snapshot.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
+	sumDigests(&d, ps.state.snapshot.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(ps.state, ps.budget, p) })
 	sumDigests(&d, ps.eval.driftBaseline.snapshot.Pods, (*inputDigest).addPod)
 	sumDigests(&d, ps.eval.driftBaseline.snapshot.Nodes, (*inputDigest).addNode)
 	d.addText(slices.Sorted(maps.Keys(ps.eval.podsWithLaunch))...)
@@ -103,14 +103,14 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 		x.addPrice((*n).price)
 		x.addPrice((*n).cost)
 	})
-	sumDigests(&d, ps.nodes, func(x *inputDigest, n **stateNode) { x.addStateNode(ps.State, *n) })
+	sumDigests(&d, ps.state.nodes, func(x *inputDigest, n **stateNode) { x.addStateNode(ps.state, *n) })
 	for _, n := range candidates {
 		if ps.candidates.goesAlone(n) {
 			d.addText(n.Claim.Name, "alone")
 		}
 	}
-	if len(ps.snapshot.Pools) > manyPools {
-		d.addNumber(ps.now().Truncate(time.Minute).Unix())
+	if len(ps.state.snapshot.Pools) > manyPools {
+		d.addNumber(ps.state.now().Truncate(time.Minute).Unix())
 	}
 	return uint64(d)
 }

@@ -56,10 +56,12 @@ func (ev *Evaluator) spreadsBeyondNodes(set []*stateNode, launches []plan.Launch
 	defer b.UndoTo(b.Mark())
 	pods := ev.removeNodes(b, set)
 	for i, l := range launches {
-		b.AddNode(ev.simulatedNode(l, fmt.Sprintf("launch %d", i)))
+		b.AddNode(ev.state.simulatedNode(l, fmt.Sprintf("launch %d", i)))
 	}
 	return slices.ContainsFunc(pods, func(p *cluster.Pod) bool {
-		return b.SpreadsBeyondNodes(p, func(key string) int { return len(ev.resolveOfferings().OfferedDomains(key)) })
+		return b.SpreadsBeyondNodes(p, func(key string) int {
+			return len(ev.state.resolveOfferings().OfferedDomains(key))
+		})
 	})
 }
 
@@ -76,8 +78,8 @@ func (ev *Evaluator) unschedulablePods(set []*stateNode, places map[string]strin
 	pods := ev.removeNodes(b, set)
 	var held []simulator.NominatedNode
 	for i, l := range launches {
-		held = append(held, simulator.NominatedNode{At: ev.simulatedNode(l, fmt.Sprintf("launch %d", i)),
-			Pods: ev.podsByKeys(l.Pods)})
+		held = append(held, simulator.NominatedNode{At: ev.state.simulatedNode(l, fmt.Sprintf("launch %d", i)),
+			Pods: ev.state.podsByKeys(l.Pods)})
 	}
 	return b.UnschedulableWithNew(pods, places, held)
 }

@@ -15,19 +15,19 @@ const orphanedFor = 2 * time.Minute
 // theirs would be given new nodes. It returns since when each node has been such a one.
 func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan) map[string]time.Time {
 	out := map[string]time.Time{}
-	for _, n := range pr.nodes {
+	for _, n := range pr.state.nodes {
 		name := n.Claim.Name
 		_, marked := markOf(*n.Claim)
-		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || pr.isReportOnly(n) ||
-			interruption.LeaveOf(*n.Claim).StillHolds(pr.now()) {
+		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || pr.state.isReportOnly(n) ||
+			interruption.LeaveOf(*n.Claim).StillHolds(pr.state.now()) {
 			continue
 		}
 		since, known := before[name]
-		if !known || since.After(pr.now()) { // or the clock was set back
-			since = pr.now()
+		if !known || since.After(pr.state.now()) { // or the clock was set back
+			since = pr.state.now()
 		}
 		out[name] = since
-		if !pr.now().Before(since.Add(orphanedFor)) {
+		if !pr.state.now().Before(since.Add(orphanedFor)) {
 			p.RollBack = append(p.RollBack, EndedCommand{Claims: []string{name},
 				Why: "its node carries the taint of a disruption, and none is under way"})
 		}

@@ -11,7 +11,7 @@ import (
 
 // pass is one pass: what it has taken so far, and what it asks.
 type pass struct {
-	*State
+	state         *State
 	budget        *Budget
 	eval          *Evaluator
 	consolidation consolidation
@@ -23,8 +23,8 @@ type pass struct {
 
 func newPass(st *State, pr *progress) *pass {
 	budget, eval := newBudget(st.snapshot), newEvaluator(st)
-	return &pass{State: st, budget: budget, eval: eval, consolidation: newConsolidation(eval),
-		candidates: &candidates{State: st, budget: budget, failures: pr.failures, inRow: pr.inRow, ongoing: pr.ongoing},
+	return &pass{state: st, budget: budget, eval: eval, consolidation: newConsolidation(eval),
+		candidates: &candidates{state: st, budget: budget, failures: pr.failures, inRow: pr.inRow, ongoing: pr.ongoing},
 		replaced:   map[string]int{}, headroom: map[string]*staticcapacity.PoolHeadroom{}}
 }
 
@@ -64,14 +64,14 @@ func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 		ps.recognizeInputs()
 	}
 	for _, old := range all {
-		if old.Since.After(ps.now()) {
+		if old.Since.After(ps.state.now()) {
 			continue // the clock was set back, and nobody knows how long it waits: it is found again
 		}
 		c, ok := ps.decideAgain(old, true)
 		switch {
 		case !ok:
 			p.Withdrawn = append(p.Withdrawn, WithdrawnProposal{old.Reason, old.Claims, ps.withdrawalReason(old)})
-		case ps.now().Before(old.Since.Add(confirmAfter)), ps.moving && ps.movesPods(c):
+		case ps.state.now().Before(old.Since.Add(confirmAfter)), ps.moving && ps.state.movesPods(c):
 			after.Proposals = append(after.Proposals, old)
 			p.Proposed = append(p.Proposed, c)
 			ps.takeBudgets(c)
@@ -84,12 +84,12 @@ func (ps *pass) confirmProposals(all []Proposal, p *Plan, after *Memory) {
 
 // recognizeInputs finds the digest of the inputs, so that what was asked in the search before is not asked again.
 func (ps *pass) recognizeInputs() {
-	kept := make([]refusal, len(ps.nodes))
-	for i, n := range ps.nodes {
+	kept := make([]refusal, len(ps.state.nodes))
+	for i, n := range ps.state.nodes {
 		kept[i] = n.notConsolidated
 	}
 	ps.eval.inputs = ps.digestInputs(ps.consolidationCandidates())
-	for i, n := range ps.nodes {
+	for i, n := range ps.state.nodes {
 		n.notConsolidated = kept[i]
 	}
 }
@@ -97,7 +97,7 @@ func (ps *pass) recognizeInputs() {
 // withdrawalReason returns why a proposal does not hold any more, by the first of its nodes that has a reason.
 func (ps *pass) withdrawalReason(old Proposal) string {
 	for _, name := range old.Claims {
-		n := ps.byClaim[name]
+		n := ps.state.byClaim[name]
 		if n == nil {
 			return name + " is gone"
 		}
@@ -108,9 +108,9 @@ func (ps *pass) withdrawalReason(old Proposal) string {
 		}
 	}
 	switch {
-	case ps.rules.steps == 0:
+	case ps.state.rules.steps == 0:
 		return noTime
-	case old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(ps.nodesOfClaims(old.Claims)):
+	case old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(ps.state.nodesOfClaims(old.Claims)):
 		return "more of the nodes have pods to move than one command about drift replaces"
 	}
 	return "no case for " + string(old.Reason) + " any more"
@@ -121,7 +121,7 @@ func (ps *pass) withdrawalReason(old Proposal) string {
 func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 	var set []*stateNode
 	for _, name := range old.Claims {
-		n := ps.byClaim[name]
+		n := ps.state.byClaim[name]
 		if n != nil && ps.candidates.mayDisrupt(n, old.Reason) {
 			set = append(set, n)
 		}
@@ -137,7 +137,7 @@ func (ps *pass) decideAgain(old Proposal, patient bool) (Command, bool) {
 		return Command{}, false
 	case set[0].inStaticPool():
 		return ps.replaceStatic(set[0])
-	case ps.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(set):
+	case ps.state.rules.steps == 0, old.Reason == v1.DisruptionDrifted && ps.exceedsDriftLimit(set):
 		return Command{}, false
 	case old.Reason == v1.DisruptionDrifted && set[0].awaitsTrial() && len(set[0].moving) > 0:
 		return ps.replaceForTrial(set[0], true)
@@ -157,7 +157,7 @@ func (ps *pass) searchCommands(p *Plan, after *Memory) (moves podMoves) {
 	ps.eval.meter.startSearch()
 	for _, c := range ps.findCommand(after) {
 		p.Proposed = append(p.Proposed, c)
-		after.Proposals = append(after.Proposals, Proposal{Reason: c.Reason, Claims: c.Claims, Since: ps.now()})
+		after.Proposals = append(after.Proposals, Proposal{Reason: c.Reason, Claims: c.Claims, Since: ps.state.now()})
 	}
 	ps.candidates.reporting, ps.moving, moves.acting = true, false, ps.moving
 	ps.eval.meter.startSearch()

@@ -9,7 +9,16 @@ import (
 )
 
 // payback says what commands earn within the payback time, and whether that is enough.
-type payback struct{ *State }
+type payback struct {
+	index   nodeIndex
+	within  time.Duration
+	moveUSD float64 // what moving one ordinary pod costs
+	now     time.Time
+}
+
+func newPayback(st *State) payback {
+	return payback{index: st.nodeIndex, within: st.rules.payback, moveUSD: st.rules.moveUSD, now: st.now()}
+}
 
 // gainUSD returns what it earns within the payback time to run the pods of the nodes for after USD per hour instead,
 // USD.
@@ -19,7 +28,7 @@ func (pb payback) gainUSD(set []*stateNode, after float64) float64 {
 		before += n.price
 		moves += n.cost - 1
 	}
-	return (before-after)*pb.rules.payback.Hours() - moves*pb.rules.moveUSD - after*overlapHours
+	return (before-after)*pb.within.Hours() - moves*pb.moveUSD - after*overlapHours
 }
 
 // overlapHours is for how many hours a new node runs before the old one is gone: three minutes, of which two are its
@@ -28,7 +37,12 @@ const overlapHours = 0.05
 
 // netEarningsUSD returns what a command has earned when its payback time is over: the saving less what it spends.
 func (pb payback) netEarningsUSD(c Command) float64 {
-	return c.SavesUSD*pb.rules.payback.Hours() - pb.commandCostUSD(c)
+	return c.SavesUSD*pb.within.Hours() - pb.commandCostUSD(c)
+}
+
+// affordablePrice returns what a command can spend on further new nodes until it earns nothing, USD per hour.
+func (pb payback) affordablePrice(c Command) float64 {
+	return pb.netEarningsUSD(c) / (pb.within.Hours() + overlapHours)
 }
 
 // commandCostUSD returns what the moves cost, with the time in which old and new nodes run side by side.
@@ -43,7 +57,7 @@ func (pb payback) commandCostUSD(c Command) float64 {
 // evictionCostUSD returns what moving the pods alone costs.
 func (pb payback) evictionCostUSD(c Command) (usd float64) {
 	for _, name := range c.Claims {
-		usd += (pb.byClaim[name].cost - 1) * pb.rules.moveUSD
+		usd += (pb.index.byClaim[name].cost - 1) * pb.moveUSD
 	}
 	return usd
 }
@@ -73,7 +87,7 @@ func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
 			pools[n.pool.Name] = &share{}
 		}
 	}
-	for _, n := range pb.nodes {
+	for _, n := range pb.index.nodes {
 		if p := pools[n.Pool()]; p != nil && n.Claim.ProviderID != "" {
 			p.allPrice += n.price
 			p.allMoves += n.cost
@@ -98,13 +112,13 @@ func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
 // saves. The cost of running old and new nodes side by side is not part of that: it is spent by then.
 func (pb payback) writePayback(c Command) {
 	paid := time.Duration(pb.evictionCostUSD(c) / c.SavesUSD * float64(time.Hour))
+	until := pb.now.Add(max(paid, minRetention))
 	for i := range c.Launches {
 		l := &c.Launches[i]
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
 			l.Annotations = map[string]string{}
 		}
-		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = pb.now().Add(max(paid,
-			minRetention)).UTC().Format(time.RFC3339)
+		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = until.UTC().Format(time.RFC3339)
 	}
 }
 

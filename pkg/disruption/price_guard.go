@@ -16,7 +16,13 @@ import (
 )
 
 // priceGuard keeps replacements from costing more than they save.
-type priceGuard struct{ *State }
+type priceGuard struct {
+	rules  disruptionRules
+	poolOf func(name string) (cluster.Pool, bool)
+	typeIn func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
+}
+
+func newPriceGuard(st *State) priceGuard { return priceGuard{st.rules, st.snapshot.PoolOf, st.typeIn} }
 
 // guardReplacements narrows the replacements so that whatever EC2 gives of what they name, the pods run for less than
 // before. A replacement is bought as chosen, spot or on-demand, because the dearer one would be a loss. It is false
@@ -108,7 +114,7 @@ func (guard priceGuard) requiredFlexibility(set []*stateNode, launches []plan.La
 // flexibilityOf returns how much EC2 can choose from for the launch.
 func (guard priceGuard) flexibilityOf(l plan.Launch) spotFlexibility {
 	f := spotFlexibility{types: len(l.Types)}
-	p, _ := guard.snapshot.PoolOf(l.Pool)
+	p, _ := guard.poolOf(l.Pool)
 	for _, name := range l.Types {
 		t, _ := guard.typeIn(p, name)
 		zones := map[string]bool{}
@@ -126,7 +132,7 @@ func (guard priceGuard) flexibilityOf(l plan.Launch) spotFlexibility {
 // in. Where those are not flexible enough or the choice is not among them, it leaves the cheapest zones of the choice,
 // as many as leave most capacity pools.
 func (guard priceGuard) narrowToCheaper(l plan.Launch, most float64, least spotFlexibility) (plan.Launch, bool) {
-	p, ok := guard.snapshot.PoolOf(l.Pool)
+	p, ok := guard.poolOf(l.Pool)
 	if !ok {
 		return l, false
 	}

@@ -23,7 +23,7 @@ type runningCommand struct {
 
 // progress looks after the commands under way, and keeps what a pass finds out about them.
 type progress struct {
-	*State
+	state         *State
 	failures      map[string]CommandFailure // by NodeClaim
 	inRow         map[string]FailuresInRow  // by NodePool
 	ongoing       map[string]bool           // by id: commands under way that go on
@@ -36,7 +36,7 @@ type progress struct {
 }
 
 func newProgress(st *State, m Memory) *progress {
-	return &progress{State: st, failures: st.keepFailures(m.Failed), inRow: st.keepInRow(m.FailedInRow),
+	return &progress{state: st, failures: st.keepFailures(m.Failed), inRow: st.keepInRow(m.FailedInRow),
 		ongoing:       map[string]bool{},
 		stalledBefore: m.StalledSince, stalled: map[string]time.Time{}}
 }
@@ -44,15 +44,15 @@ func newProgress(st *State, m Memory) *progress {
 // advanceCommands finishes commands under way whose pods all fit on nodes that are ready and rolls back those that
 // cannot end well. The others wait.
 func (pr *progress) advanceCommands(p *Plan) {
-	for _, n := range pr.nodes {
-		if m, marked := markOf(*n.Claim); marked && !n.Deleting() && pr.faultyClaims[n.Claim.Name] != nil {
+	for _, n := range pr.state.nodes {
+		if m, marked := markOf(*n.Claim); marked && !n.Deleting() && pr.state.faultyClaims[n.Claim.Name] != nil {
 			pr.ongoing[m.ID] = true // it waits, and its replacements with it
 		}
 	}
 	late := pr.podWithoutRoom()
 	pr.drains = pr.drainsUnderWay()
-	for _, r := range pr.underWay() {
-		pr.tellStage(stageProgress, r.claims)
+	for _, r := range pr.state.underWay() {
+		pr.state.tellStage(stageProgress, r.claims)
 		p.Starting = append(p.Starting, r.startingReplacements()...)
 		pr.splitUnreplaced(r, late, p)
 		fault, missing := pr.commandFailure(r), late(r)
@@ -134,16 +134,16 @@ func isTainted(n *cluster.Node) bool {
 func (pr *progress) podWithoutRoom() func(*runningCommand) string {
 	why := pr.podsWithoutRoomNow()
 	ready := map[string]bool{}
-	for _, h := range pr.snapshot.StateNodes() {
+	for _, h := range pr.state.snapshot.StateNodes() {
 		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.ReadyForNominated()
 	}
-	for i := range pr.snapshot.Pods { // one that is still ending may be in the way
-		p := &pr.snapshot.Pods[i]
+	for i := range pr.state.snapshot.Pods { // one that is still ending may be in the way
+		p := &pr.state.snapshot.Pods[i]
 		if p.Terminating() && !p.Terminal() {
 			delete(ready, p.NodeName)
 		}
 	}
-	for _, x := range pr.base.Existing {
+	for _, x := range pr.state.base.Existing {
 		if !ready[x.Node] {
 			why[x.Pod] = fmt.Sprintf("pod %s waits for node %s to be ready", x.Pod, x.Node)
 		}
@@ -179,10 +179,10 @@ func (r *runningCommand) podsToMove() (out []*cluster.Pod) {
 // podsWithoutRoomNow returns, by pod, why it has no place on a node that exists or is on its way.
 func (pr *progress) podsWithoutRoomNow() map[string]string {
 	why := map[string]string{}
-	for _, u := range pr.base.Unplaced {
+	for _, u := range pr.state.base.Unplaced {
 		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
 	}
-	for _, l := range pr.base.Launches {
+	for _, l := range pr.state.base.Launches {
 		for _, p := range l.Pods {
 			why[p] = "pod " + p + " waits for a node to be launched"
 		}
@@ -194,8 +194,8 @@ func (pr *progress) podsWithoutRoomNow() map[string]string {
 // on nodes that are not ready.
 func (pr *progress) markDependentPods(why map[string]string, left map[string]bool) {
 	var later, lean []cluster.Pod
-	for i := range pr.snapshot.Pods {
-		p := &pr.snapshot.Pods[i]
+	for i := range pr.state.snapshot.Pods {
+		p := &pr.state.snapshot.Pods[i]
 		switch {
 		case why[p.Key()] != "":
 			later = append(later, *p)
@@ -203,7 +203,7 @@ func (pr *progress) markDependentPods(why map[string]string, left map[string]boo
 			lean = append(lean, *p)
 		}
 	}
-	namespaces := topology.IndexNamespaces(pr.snapshot.Namespaces)
+	namespaces := topology.IndexNamespaces(pr.state.snapshot.Namespaces)
 	for _, p := range lean {
 		if i := slices.IndexFunc(later, func(other cluster.Pod) bool {
 			return topology.DependsOn(p, other, namespaces)
@@ -218,16 +218,16 @@ func (pr *progress) markDependentPods(why map[string]string, left map[string]boo
 // on the new node any more that was made for them are given a reason.
 func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[string]string) map[string]bool {
 	out := map[string]bool{}
-	all := pr.underWay()
+	all := pr.state.underWay()
 	if len(all) == 0 {
 		return out
 	}
 	unready := map[string]bool{}
-	for _, h := range pr.snapshot.StateNodes() {
+	for _, h := range pr.state.snapshot.StateNodes() {
 		unready[h.Name()] = !ready[h.Name()]
 	}
-	planned := pr.base.NodeByPod()
-	b := simulator.New(pr.snapshot, unready)
+	planned := pr.state.base.NodeByPod()
+	b := simulator.New(pr.state.snapshot, unready)
 	var moving []*cluster.Pod
 	made := map[string]bool{}
 	for _, r := range all {
@@ -238,8 +238,8 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 	}
 	slices.SortFunc(moving, simulator.ByKey)
 	mine := lists.Set(moving, func(p *cluster.Pod) string { return p.Key() })
-	for i := range pr.snapshot.Pods {
-		p := &pr.snapshot.Pods[i]
+	for i := range pr.state.snapshot.Pods {
+		p := &pr.state.snapshot.Pods[i]
 		if to := planned[p.Key()]; p.NodeName != to && !mine[p.Key()] {
 			b.Place(p, to)
 		}
@@ -258,12 +258,12 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 
 // heldFor returns the nodes that are held for some of the pods.
 func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out []simulator.NominatedNode) {
-	for _, h := range pr.snapshot.StateNodes() {
+	for _, h := range pr.state.snapshot.StateNodes() {
 		x := b.Node(h.Name())
 		if x == nil || !h.AwaitsNominated() {
 			continue
 		}
-		mine := slices.DeleteFunc(pr.podsByKeys(h.Claim.NominatedPods()),
+		mine := slices.DeleteFunc(pr.state.podsByKeys(h.Claim.NominatedPods()),
 			func(p *cluster.Pod) bool { return !pods[p.Key()] })
 		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
 	}

@@ -14,12 +14,12 @@ import (
 // have to leave as well. The taint stands for nothing else, so a pass that dies before or after it is made good by the
 // next.
 func (pr *progress) taintFailedRevisions(p *Plan) {
-	for _, n := range pr.nodes {
+	for _, n := range pr.state.nodes {
 		if n.Node == nil || n.Deleting() {
 			continue
 		}
 		has := slices.ContainsFunc(n.Node.Taints, cluster.Taint.IsFailedRevision)
-		switch wanted := n.isRolledBack() && !pr.isReportOnly(n); {
+		switch wanted := n.isRolledBack() && !pr.state.isReportOnly(n); {
 		case wanted && !has:
 			p.TaintFailed = append(p.TaintFailed, n.Claim.Name)
 		case !wanted && has:
@@ -41,8 +41,8 @@ type trialDrain struct {
 
 // drainsUnderWay returns the drains of nodes for revisions that are tried, unless they are held up.
 func (pr *progress) drainsUnderWay() (out []trialDrain) {
-	for _, n := range pr.nodes {
-		if !n.isPrevious() || !n.Deleting() || !pr.now().Before(n.Claim.Deleting.Add(mostClosed)) {
+	for _, n := range pr.state.nodes {
+		if !n.isPrevious() || !n.Deleting() || !pr.state.now().Before(n.Claim.Deleting.Add(mostClosed)) {
 			continue
 		}
 		if m, _ := markOf(*n.Claim); m.Reason == v1.DisruptionDrifted {
@@ -58,9 +58,9 @@ func (pr *progress) awaitsClosing(r *runningCommand) string {
 	if r.mark.Reason != v1.DisruptionDrifted || !r.claims[0].isPrevious() {
 		return ""
 	}
-	d := trialDrain{r.claims[0].pool.Rollout.Name, pr.now(), movingOf(r.claims)}
+	d := trialDrain{r.claims[0].pool.Rollout.Name, pr.state.now(), movingOf(r.claims)}
 	pr.drains = append(pr.drains, d)
-	for _, n := range pr.nodes {
+	for _, n := range pr.state.nodes {
 		if pr.closesFor(n, d) && !n.isClosed() {
 			return "node " + n.Name() + " is still open for its pods, which would have to leave it again"
 		}
@@ -72,8 +72,8 @@ func (pr *progress) awaitsClosing(r *runningCommand) string {
 // there when the drain began, and has room for a pod that leaves. One for which pods wait stays open.
 func (pr *progress) closesFor(n *stateNode, d trialDrain) bool {
 	switch {
-	case !n.isPrevious() || n.pool.Rollout.Name != d.rollout || pr.isReportOnly(n) || n.Node == nil || n.Deleting() ||
-		!n.Claim.Created.Before(d.since):
+	case !n.isPrevious() || n.pool.Rollout.Name != d.rollout || pr.state.isReportOnly(n) || n.Node == nil ||
+		n.Deleting() || !n.Claim.Created.Before(d.since):
 		return false
 	case n.isClosed():
 		return true
@@ -97,8 +97,8 @@ func (n *stateNode) isClosed() bool {
 func (pr *progress) awaited() map[string]bool {
 	if pr.awaitedNodes == nil {
 		pr.awaitedNodes = map[string]bool{}
-		for _, x := range pr.base.Existing {
-			if p := pr.podOf(x.Pod); p != nil && p.NodeName == "" {
+		for _, x := range pr.state.base.Existing {
+			if p := pr.state.podOf(x.Pod); p != nil && p.NodeName == "" {
 				pr.awaitedNodes[x.Node] = true
 			}
 		}
@@ -109,7 +109,7 @@ func (pr *progress) awaited() map[string]bool {
 // taintPreviousRevisions decides which nodes are to take no pods as long as others like them are drained, and which do
 // again.
 func (pr *progress) taintPreviousRevisions(p *Plan) {
-	for _, n := range pr.nodes {
+	for _, n := range pr.state.nodes {
 		if n.Node == nil || n.Deleting() || len(pr.drains) == 0 && !n.isClosed() {
 			continue
 		}

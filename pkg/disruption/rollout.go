@@ -94,7 +94,7 @@ func (b *Budget) slotsLeft(r cluster.PoolRollout) int { return r.Slots - b.tried
 // takeSlots counts the launches of the command that get a revision which is tried.
 func (ps *pass) takeSlots(c Command) {
 	for _, l := range c.Launches {
-		if p, ok := ps.snapshot.PoolOf(l.Pool); ok && p.Rollout != nil && p.Rollout.Try != "" &&
+		if p, ok := ps.state.snapshot.PoolOf(l.Pool); ok && p.Rollout != nil && p.Rollout.Try != "" &&
 			l.Annotations[v1.AnnotationNodeRevision] == p.Rollout.Try {
 			if ps.budget.tried == nil {
 				ps.budget.tried = map[string]int{}
@@ -136,7 +136,7 @@ func (ps *pass) replaceForTrial(n *stateNode, split bool) (Command, bool) {
 	for i := range launches.mine[:min(len(launches.mine), slots)] {
 		launches.mine[i] = rollout.WithRevision(launches.mine[i], r.Try)
 	}
-	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, append(launches.mine, launches.others...)), true
+	return ps.state.newCommand([]*stateNode{n}, v1.DisruptionDrifted, append(launches.mine, launches.others...)), true
 }
 
 // rolloutLaunches are launches of NodePools of a NodeRollout, and others.
@@ -144,7 +144,7 @@ type rolloutLaunches struct{ mine, others []plan.Launch }
 
 func (ps *pass) splitByRollout(all []plan.Launch, name string) (out rolloutLaunches) {
 	for _, l := range all {
-		if p, ok := ps.snapshot.PoolOf(l.Pool); ok && p.Rollout != nil && p.Rollout.Name == name {
+		if p, ok := ps.state.snapshot.PoolOf(l.Pool); ok && p.Rollout != nil && p.Rollout.Name == name {
 			out.mine = append(out.mine, l)
 		} else {
 			out.others = append(out.others, l)
@@ -162,16 +162,16 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 	}
 	s := ps.eval.isolatePods(ps.eval.driftBaseline, n.moving, []*stateNode{n}, nil)
 	s.Pools = nil
-	for _, p := range ps.snapshot.Pools {
+	for _, p := range ps.state.snapshot.Pools {
 		if p.Rollout == nil || p.Rollout.Name != n.pool.Rollout.Name || p.Static {
 			continue
 		}
 		var large []string
-		for _, t := range ps.types(p) {
+		for _, t := range ps.state.types(p) {
 			if need.FitsIn(t.Allocatable) {
 				large = append(large, t.Name)
 				wait = wait || slices.ContainsFunc(t.Offerings, func(o instancetypes.Offering) bool {
-					return isRefused(ps.snapshot, p, o)
+					return isRefused(ps.state.snapshot, p, o)
 				})
 			}
 		}
@@ -183,7 +183,7 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 	if len(s.Pools) == 0 {
 		return nil, false
 	}
-	p := ps.eval.withinVolumeLimits(binpack.PodsFrom(s, ps.sells), []*stateNode{n}, nil)
+	p := ps.eval.withinVolumeLimits(binpack.PodsFrom(s, ps.state.sells), []*stateNode{n}, nil)
 	ps.eval.meter.countQuestion(len(n.moving), p)
 	if len(p.Unplaced) > 0 || len(p.Launches) != 1 {
 		return nil, wait
@@ -205,7 +205,7 @@ func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) boo
 // one are divided among nodes of the revision that is tried and of the last good one.
 func (ps *pass) findTrial(m *Memory, mayAsk func() bool) (Command, bool) {
 	var set []*stateNode
-	for _, n := range ps.nodes {
+	for _, n := range ps.state.nodes {
 		if n.awaitsTrial() && len(n.moving) > 0 && !n.inStaticPool() &&
 			ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) {
 			set = append(set, n)

@@ -41,7 +41,6 @@ type candidateSet struct {
 
 // setSearch is one search for something cheaper.
 type setSearch struct {
-	*State
 	eval          *Evaluator
 	consolidation consolidation
 	budget        *Budget
@@ -66,7 +65,7 @@ type setSearch struct {
 // answered with no is not asked about again while nothing has changed that the answer depends on, and a search that ran
 // out of questions goes on in the next pass.
 func (ps *pass) findCheaper(m *Memory) (Command, bool) {
-	if ps.rules.steps == 0 {
+	if ps.state.rules.steps == 0 {
 		return Command{}, false
 	}
 	all := ps.consolidationCandidates()
@@ -85,11 +84,11 @@ func (ps *pass) findCheaper(m *Memory) (Command, bool) {
 		return Command{}, false
 	}
 	ps.eval.sortByWaste(all)
-	s := &setSearch{State: ps.State, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all,
+	s := &setSearch{eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all,
 		shared: ps.candidates.mayShare(all), refused: map[uint64]bool{}, later: map[uint64]bool{},
 		missed: slices.Clone(m.Search.Missed), withOthers: map[*stateNode]bool{},
-		maxLooks:    ps.rules.steps * looksPerQuestion,
-		minEarnings: ps.totalPrice() * minSavingsShare * ps.rules.payback.Hours()}
+		maxLooks:    ps.state.rules.steps * looksPerQuestion,
+		minEarnings: ps.state.totalPrice() * minSavingsShare * ps.state.rules.payback.Hours()}
 	for _, id := range m.Search.Sets {
 		s.refused[id] = true
 	}

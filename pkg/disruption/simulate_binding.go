@@ -86,7 +86,7 @@ func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.
 			for _, pod := range l.Pods {
 				planned[pod] = name
 			}
-			b.AddNode(ev.simulatedNode(l, name))
+			b.AddNode(ev.state.simulatedNode(l, name))
 		}
 		left := b.Unschedulable(moving, planned, len(launches) == 0)
 		if len(left) == 0 {
@@ -126,7 +126,7 @@ func (ev *Evaluator) planAlone(pods []*cluster.Pod, set []*stateNode, besides []
 		d.addText(l.Pool, l.Choice.String())
 		d.addText(l.Pods...)
 	}
-	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
+	p := ev.state.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
 		func() cluster.Snapshot { return ev.isolatePods(ev.consolidationBaseline, pods, set, besides) })
 	ev.meter.countQuestion(len(pods), p)
 	return ev.withinVolumeLimits(p, set, besides)
@@ -157,7 +157,7 @@ func (ev *Evaluator) isolatePods(from *baseline, pods []*cluster.Pod, set []*sta
 		s.Claims[i].Allocatable = noAllocatable()
 	}
 	for i, l := range besides {
-		s.Claims = append(s.Claims, ev.claimOf(l, fmt.Sprintf("launch %d", i), false))
+		s.Claims = append(s.Claims, ev.state.claimOf(l, fmt.Sprintf("launch %d", i), false))
 	}
 	return s
 }

@@ -29,11 +29,11 @@ func (pr *progress) isStalled(r *runningCommand) string {
 		return ""
 	}
 	since, known := pr.stalledBefore[r.mark.ID]
-	if !known || since.After(pr.now()) { // or the clock was set back
-		since = pr.now()
+	if !known || since.After(pr.state.now()) { // or the clock was set back
+		since = pr.state.now()
 	}
 	pr.stalled[r.mark.ID] = since
-	if pr.now().Before(since.Add(stalledFor)) {
+	if pr.state.now().Before(since.Add(stalledFor)) {
 		return ""
 	}
 	return "waiting longer is in vain: " + why
@@ -45,18 +45,18 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 	why := w.podsWithoutRoomNow()
 	ready := map[string]bool{}
 	leaving := map[string]bool{}
-	for _, h := range w.snapshot.StateNodes() {
+	for _, h := range w.state.snapshot.StateNodes() {
 		ready[h.Name()], leaving[h.Name()] = true, h.Deleting()
 	}
 	left := w.unschedulableOfCommands(ready, why)
 	var coming []cluster.Pod
-	for i := range w.snapshot.Pods {
-		p := &w.snapshot.Pods[i]
+	for i := range w.state.snapshot.Pods {
+		p := &w.state.snapshot.Pods[i]
 		if p.Active() && !p.Virtual && (p.NodeName == "" || leaving[p.NodeName]) {
 			coming = append(coming, *p)
 		}
 	}
-	namespaces := topology.IndexNamespaces(w.snapshot.Namespaces)
+	namespaces := topology.IndexNamespaces(w.state.snapshot.Namespaces)
 	leans := func(p *cluster.Pod) bool {
 		return slices.ContainsFunc(coming, func(other cluster.Pod) bool {
 			return topology.DependsOn(*p, other, namespaces)
@@ -74,21 +74,22 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 
 // afterPendingChanges returns the state once all that is ending has ended and nodes that are not ready are.
 func (pr *progress) afterPendingChanges() *progress {
-	w := *pr.State
-	w.snapshot.Pods = slices.DeleteFunc(slices.Clone(pr.snapshot.Pods),
+	w := *pr.state
+	w.snapshot.Pods = slices.DeleteFunc(slices.Clone(pr.state.snapshot.Pods),
 		func(p cluster.Pod) bool { return p.Terminating() && !p.Terminal() })
-	w.snapshot.Nodes = slices.Clone(pr.snapshot.Nodes)
+	w.snapshot.Nodes = slices.Clone(pr.state.snapshot.Nodes)
 	for i := range w.snapshot.Nodes {
 		n := &w.snapshot.Nodes[i]
 		n.Ready, n.Taints = true, slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.Ephemeral)
 	}
-	w.base = pr.planSnapshot(w.withNewReplacements())
-	return &progress{State: &w}
+	w.base = pr.state.planSnapshot(w.withNewReplacements())
+	return &progress{state: &w}
 }
 
 // isExpectedOn reports whether a pod that waits is about to run on the node.
 func (pr *progress) isExpectedOn(n *stateNode) bool {
-	return slices.ContainsFunc(pr.base.Existing, func(x plan.Placement) bool {
-		return x.Node == n.Name() && !pr.virtual[x.Pod] && pr.podOf(x.Pod) != nil && pr.podOf(x.Pod).NodeName == ""
+	return slices.ContainsFunc(pr.state.base.Existing, func(x plan.Placement) bool {
+		p := pr.state.podOf(x.Pod)
+		return x.Node == n.Name() && !pr.state.virtual[x.Pod] && p != nil && p.NodeName == ""
 	})
 }

@@ -17,7 +17,7 @@ func (n *stateNode) inStaticPool() bool { return n.pool != nil && n.pool.Static 
 // template for itself. Where their pods go does not matter: the new node keeps the number, and the drain obeys what
 // protects them. Pools with more nodes than they are to have lose some first, and a pool at its limit waits.
 func (ps *pass) findStatic() []Command {
-	set := lists.Where(ps.nodes,
+	set := lists.Where(ps.state.nodes,
 		func(n *stateNode) bool { return n.inStaticPool() && ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) })
 	slices.SortFunc(set, byDriftTime)
 	var out []Command
@@ -32,7 +32,7 @@ func (ps *pass) findStatic() []Command {
 
 // replaceStatic returns the command that replaces one node of a static pool, if the pool has room for one more.
 func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
-	count := staticcapacity.CountNodes(ps.snapshot, n.pool.Name)
+	count := staticcapacity.CountNodes(ps.state.snapshot, n.pool.Name)
 	refused := ""
 	var l plan.Launch
 	switch {
@@ -44,7 +44,7 @@ func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
 		refused = "the limit of its NodePool has no room for its replacement"
 	default:
 		if ps.headroom[n.pool.Name] == nil {
-			ps.headroom[n.pool.Name] = staticcapacity.PurseOf(ps.snapshot, *n.pool, ps.types(*n.pool))
+			ps.headroom[n.pool.Name] = staticcapacity.PurseOf(ps.state.snapshot, *n.pool, ps.state.types(*n.pool))
 		}
 		l, refused = ps.headroom[n.pool.Name].NextLaunch(1)
 	}
@@ -60,5 +60,5 @@ func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
 		l = rollout.WithRevision(l, n.pool.Rollout.Try)
 	}
 	ps.replaced[n.pool.Name]++
-	return ps.newCommand([]*stateNode{n}, v1.DisruptionDrifted, []plan.Launch{l}), true
+	return ps.state.newCommand([]*stateNode{n}, v1.DisruptionDrifted, []plan.Launch{l}), true
 }

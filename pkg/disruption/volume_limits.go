@@ -14,13 +14,13 @@ import (
 // splitByVolumes returns the pods of a launch whose volumes its node is expected to attach together, and the others.
 func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.Pod) {
 	if ev.volumes == nil {
-		known := cluster.ReadVolumeLimits(ev.snapshot.StateNodes())
+		known := cluster.ReadVolumeLimits(ev.state.snapshot.StateNodes())
 		ev.volumes = &known
 	}
 	ebs := func(name string) int64 { return ev.attachableEBS(l.Pool, name) }
 	free := ev.volumes.LoweredFrom(ebs).ExpectedOn(l.Choice.Type, ebs(l.Choice.Type))
 	there := map[cluster.Volume]bool{}
-	for _, p := range ev.podsByKeys(l.Pods) {
+	for _, p := range ev.state.podsByKeys(l.Pods) {
 		need := map[string]int64{}
 		for _, v := range slices.Compact(slices.Clone(p.Volumes)) { // sorted
 			if !there[v] {
@@ -51,8 +51,8 @@ func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.
 
 // attachableEBS is how many EBS volumes EC2 says of an instance type of the pool, 0 where that is not known.
 func (ev *Evaluator) attachableEBS(pool, instanceType string) int64 {
-	p, _ := ev.snapshot.PoolOf(pool)
-	t, _ := ev.typeIn(p, instanceType)
+	p, _ := ev.state.snapshot.PoolOf(pool)
+	t, _ := ev.state.typeIn(p, instanceType)
 	return t.EBSVolumes
 }
 

@@ -55,7 +55,7 @@ func (st *State) withoutNodesInto(pods []cluster.Pod, s cluster.Snapshot, out ma
 
 // withoutNodesOnce is withoutNodesInto for one question: the pods are valid until the next.
 func (ev *Evaluator) withoutNodesOnce(s cluster.Snapshot, out map[string]bool, forGood bool) cluster.Snapshot {
-	s = ev.withoutNodesInto(ev.podBuffer[:0], s, out, forGood)
+	s = ev.state.withoutNodesInto(ev.podBuffer[:0], s, out, forGood)
 	if len(out) > 0 {
 		ev.podBuffer = s.Pods
 	}
@@ -67,7 +67,7 @@ func (ev *Evaluator) withoutNodesOnce(s cluster.Snapshot, out map[string]bool, f
 // while pods move. What is launched besides has room for the pods. Pods for which commands of this pass launch nodes
 // need no more.
 func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...plan.Launch) plan.Plan {
-	ev.tellStage(stageQuestion, set)
+	ev.state.tellStage(stageQuestion, set)
 	d := newDigest()
 	d.addText("without")
 	d.addText(namesOf(set)...)
@@ -75,8 +75,8 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 	for _, l := range besides {
 		d.addText(l.Pool, l.Choice.String())
 	}
-	p := ev.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot {
-		s := ev.withoutNodes(from.snapshot, ev.departingWithPods(), false)
+	p := ev.state.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot {
+		s := ev.state.withoutNodes(from.snapshot, ev.departingWithPods(), false)
 		if len(ev.podsWithLaunch) > 0 {
 			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
 				func(p cluster.Pod) bool { return p.NodeName == "" && ev.podsWithLaunch[p.Key()] })
@@ -86,7 +86,7 @@ func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...pl
 			s.Rules.MaxClaims = 0 // nothing smaller can be asked about
 		}
 		for i, l := range besides {
-			s.Claims = append(slices.Clone(s.Claims), ev.claimOf(l, fmt.Sprintf("launch %d", i), true))
+			s.Claims = append(slices.Clone(s.Claims), ev.state.claimOf(l, fmt.Sprintf("launch %d", i), true))
 		}
 		return ev.withoutNodesOnce(s, out, from.forGood)
 	})

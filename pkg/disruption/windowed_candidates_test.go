@@ -21,7 +21,7 @@ func further(t *testing.T, looks int) *setSearch {
 func searchFor(st *State) *setSearch {
 	ps := newPass(st, &progress{})
 	all := ps.consolidationCandidates()
-	s := &setSearch{State: st, eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, shared: all, refused: map[uint64]bool{}, withOthers: map[*stateNode]bool{}}
+	s := &setSearch{eval: ps.eval, consolidation: ps.consolidation, budget: ps.budget, all: all, shared: all, refused: map[uint64]bool{}, withOthers: map[*stateNode]bool{}}
 	s.eval.sortByWaste(s.all)
 	return s
 }
