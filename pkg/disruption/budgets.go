@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Budget is how many more nodes may go in this pass, by pool and reason.
+// Budget holds the number of nodes that may still go in this pass, by pool and reason.
 type Budget struct {
 	left      map[string]map[v1.DisruptionReason]int
 	exhausted []BudgetExhausted
@@ -44,7 +44,7 @@ func newBudget(s cluster.Snapshot) *Budget {
 	return out
 }
 
-// Left is how many more nodes of the pool may go for the reason.
+// Left returns the number of nodes of the pool that may still go for the reason.
 func (b *Budget) Left(pool string, reason v1.DisruptionReason) int { return b.left[pool][reason] }
 
 // Take counts one node of the pool as gone, for every reason.

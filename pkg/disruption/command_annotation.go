@@ -19,7 +19,7 @@ const (
 	AnnotationReplaces = v1.AnnotationReplaces
 )
 
-// CommandMark is what a NodeClaim that goes carries about its command.
+// CommandMark is the record of a command on each NodeClaim that it takes away.
 type CommandMark struct {
 	ID           string              `json:"id"`
 	Reason       v1.DisruptionReason `json:"reason"`

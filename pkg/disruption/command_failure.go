@@ -31,8 +31,8 @@ const (
 	mostInRow = 3
 	// maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
 	maxRetryAfter = 8 * time.Hour
-	// aloneFor is how long commands are about a node alone after one about several failed: all of those have their turn
-	// by then, even where budgets let one go at a time.
+	// aloneFor is the time that commands are about a node alone after one about several failed. All of those have their
+	// turn by then, even where budgets let one go at a time.
 	aloneFor = 24 * time.Hour
 )
 

@@ -30,7 +30,7 @@ func (ps *pass) consolidationCandidates() []*stateNode {
 		func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionUnderutilized) })
 }
 
-// maxRetries is how often a set of nodes is asked about again without the nodes that stood in its way.
+// maxRetries caps the times that a set of nodes is asked about again without the nodes that stood in its way.
 const maxRetries = 3
 
 // evaluation is the result of evaluating a set of nodes.

@@ -10,10 +10,10 @@ import (
 // A pass is bounded by work, not by time: by its questions, and by how much the packer has to look at for them. What
 // was not asked, and what of a question was not followed up, comes first in the next pass.
 const (
-	// workPerQuestion is how much work a pass may do for each question that it may ask. With 24 questions up to a
+	// workPerQuestion is the work that a pass may do for each question that it may ask. With 24 questions up to a
 	// thousand nodes hardly need more; of 2,000 nodes it is two seconds of CPU.
 	workPerQuestion = 800
-	// newNodeWork is how much more it is to make room on new nodes for a pod than to find it some.
+	// newNodeWork is the factor by which making room for a pod on new nodes is more work than finding it some.
 	newNodeWork = 4
 )
 
@@ -24,7 +24,7 @@ type workMeter struct {
 	before       int // work before the present search began
 }
 
-// maxWork is how much work a pass may do before it begins nothing more.
+// maxWork returns the work that a pass may do before it begins nothing more.
 func (m *workMeter) maxWork() int { return m.steps * workPerQuestion }
 
 // canAfford reports whether that much more work is left in this pass.

@@ -81,7 +81,7 @@ func (d *inputDigest) asJSON(what any) {
 	d.addNumber(int64(h.Sum64()))
 }
 
-// unsettledFor is how long after a node became ready the plan about it changes with time alone.
+// unsettledFor is the time after a node became ready in which the plan about it changes with time alone.
 const unsettledFor = 20 * time.Second
 
 // digestInputs returns the digest of the baselines, who may go, what is sold, and the settings. Lists are added up, so
@@ -195,7 +195,7 @@ func (d *inputDigest) addNode(n *cluster.Node) {
 	}
 }
 
-// maxReasonLength is how much of a reason is remembered.
+// maxReasonLength is the largest number of bytes of a reason that are remembered.
 const maxReasonLength = 300
 
 // rememberedReasons returns why nodes stay, where another reason was found than that nothing is cheaper.

@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Memory is what a pass tells the next one. Without it nothing is decided wrongly, only later.
+// Memory holds what a pass leaves for the next one. Without it nothing is decided wrongly, only later.
 type Memory struct {
 	Quiet     map[string]PodStability   `json:"quiet,omitempty"` // by NodeClaim
 	Proposals []Proposal                `json:"proposals,omitempty"`
@@ -49,7 +49,7 @@ type Retention struct {
 	Logged time.Time        `json:"logged,omitzero"`
 }
 
-// SearchState is what the search for something cheaper has been answered with no about.
+// SearchState holds the questions that the search for something cheaper has answered with no.
 type SearchState struct {
 	World uint64   `json:"world,omitempty"` // digest of all that the answers depend on
 	Sets  []uint64 `json:"sets,omitempty"`  // digests of the sets of nodes that were refused, sorted

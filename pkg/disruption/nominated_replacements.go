@@ -13,7 +13,7 @@ import (
 // that are held do not depend on what it does with the room that is open. So they are made for the pods that it leaves
 // without a place.
 
-// maxFills is how often pods that are left are given more new nodes.
+// maxFills caps the times that pods that are left are given more new nodes.
 const maxFills = 4
 
 // planOverflow returns the plan for the pods of the set in which the scheduler fills the room that is open, and what it

@@ -6,8 +6,8 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// orphanedFor is how long a node must have been tainted with nothing under way before the taint is removed: whoever
-// taints a node may not have written yet what for.
+// orphanedFor is the time that a node must have been tainted with nothing under way before the taint is removed.
+// Whoever taints a node may not have written yet what for.
 const orphanedFor = 2 * time.Minute
 
 // rollBackOrphanedTaints removes the taint karpenter.sh/disrupted from nodes that nothing takes away: somebody removed

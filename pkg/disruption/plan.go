@@ -42,7 +42,7 @@ type BudgetExhausted struct {
 	Reasons []v1.DisruptionReason // sorted
 }
 
-// Plan is what one pass does about disruption.
+// Plan lists all that one pass does about disruption.
 type Plan struct {
 	Begin    []Command      // confirmed: mark, replace, taint
 	Finish   []EndedCommand // replaced: delete the claims

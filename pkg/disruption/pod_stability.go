@@ -15,8 +15,8 @@ type PodStability struct {
 	Since time.Time `json:"since"` // when they changed last, zero while nobody knows of a change
 }
 
-// StabilityNote is what a NodeClaim has to say about the pods of its node: when one last came, ended or began to end,
-// zero while nobody knows, and whether the consolidateAfter of its pool is over since then.
+// StabilityNote tells of the pods on a NodeClaim's node when one last came, ended or began to end, zero while nobody
+// knows. It tells whether the consolidateAfter of its pool is over since then.
 type StabilityNote struct {
 	Claim          string
 	LastPodEvent   time.Time

@@ -94,7 +94,7 @@ func (guard priceGuard) refuseSpotToSpot(set []*stateNode) bool {
 	return true
 }
 
-// spotFlexibility is how much EC2 can choose from: types, and capacity pools, which are types in zones.
+// spotFlexibility counts what EC2 can choose from: types, and capacity pools, which are types in zones.
 type spotFlexibility struct{ types, pools int }
 
 func (f spotFlexibility) isMet(by spotFlexibility) bool {

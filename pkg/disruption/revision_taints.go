@@ -28,11 +28,11 @@ func (pr *progress) taintFailedRevisions(p *Plan) {
 	}
 }
 
-// mostClosed is how long nodes of previous revisions take no pods because another is drained. A drain that takes longer
-// is held up by those who own its pods, and others want the room.
+// mostClosed is the longest time that nodes of previous revisions take no pods because another is drained. A drain that
+// takes longer is held up by those who own its pods, and others want the room.
 const mostClosed = 10 * time.Minute
 
-// trialDrain is what a command of a NodeRollout drains for the revision that is tried.
+// trialDrain is a command of a NodeRollout that drains nodes for the revision that is tried.
 type trialDrain struct {
 	rollout string
 	since   time.Time

@@ -88,7 +88,7 @@ func (r *runningCommand) failedRevision() string {
 	return ""
 }
 
-// slotsLeft is how many more nodes the step allows in this pass.
+// slotsLeft returns the number of nodes that the step still allows in this pass.
 func (b *Budget) slotsLeft(r cluster.PoolRollout) int { return r.Slots - b.tried[r.Name] }
 
 // takeSlots counts the launches of the command that get a revision which is tried.

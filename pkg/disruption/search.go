@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// costMargin is how much more new nodes cost than the least that the pods on them could.
+	// costMargin is the cost of new nodes as a multiple of the least that the pods on them could cost.
 	costMargin = 1.03
 	// likelyShare is the part of what a set promises that it may well earn, and minAsked how many questions are asked
 	// regardless: after these a search that has found something goes on only for sets of which that part is more.
@@ -22,12 +22,12 @@ const (
 	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what
 	// 500 nodes took until they were at rest went into the last two thousandths of their price.
 	minSavingsShare = 0.0005
-	// minMissed is how many sets of about one size must have fallen short of what they promised for those to be left
-	// alone that promise less than any of them fell short by. Without it most questions about large clusters that are
-	// nearly at rest were about such sets. Sets of less than minMissedNodes fall short by chance, and are quickly asked
-	// about.
+	// minMissed is the number of sets of about one size that must have fallen short of what they promised before
+	// smaller promises are skipped. Sets are skipped that promise less than any of them fell short by. Without it most
+	// questions about large clusters that are nearly at rest were about such sets. Sets of less than minMissedNodes
+	// fall short by chance, and are quickly asked about.
 	minMissed, minMissedNodes = 2, 8
-	// maxRemembered is how many sets are remembered that were answered with no.
+	// maxRemembered caps the sets that are remembered that were answered with no.
 	maxRemembered = 1024
 )
 

@@ -9,8 +9,8 @@ import (
 	"joiner.sh/pkg/model/topology"
 )
 
-// stalledFor is how long a command must have been found stalled before it is rolled back. What cannot be predicted has
-// come by then as a rule: a pod that a controller is about to remove has gone, and one that it makes runs. A false
+// stalledFor is the time that a command must have been found stalled before it is rolled back. What cannot be predicted
+// has come by then as a rule: a pod that a controller is about to remove has gone, and one that it makes runs. A false
 // alarm costs what was launched and has the nodes left alone for a while; it moves no pod.
 const stalledFor = 2 * time.Minute
 

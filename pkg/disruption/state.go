@@ -29,7 +29,7 @@ type disruptionRules struct {
 }
 
 const (
-	// confirmAfter is how old a proposal is before it is begun.
+	// confirmAfter is the age at which a proposal is begun.
 	confirmAfter = 15 * time.Second
 	// replaceTimeout is by when a command is done that is not taken back.
 	replaceTimeout = 10 * time.Minute
@@ -70,7 +70,7 @@ type stateNode struct {
 	verdict
 }
 
-// verdict is what a pass finds and decides about a node: with its Budget all that changes in a pass.
+// verdict holds all that a pass finds and decides about a node; but for its Budget nothing else changes in a pass.
 type verdict struct {
 	taken           bool    // a command or proposal of this pass has it
 	blocked         refusal // why it may not go gracefully; the zero value lets it go

@@ -13,7 +13,7 @@ type Overruns struct {
 const (
 	// forgivenAfter is after how long one overrun is not counted any more.
 	forgivenAfter = time.Hour
-	// maxOverruns is how many overruns are counted: beyond that no pass asks anything.
+	// maxOverruns caps the overruns that are counted: beyond that no pass asks anything.
 	maxOverruns = 10
 
 	noTime = "passes ran out of time: for a while nothing is asked that takes long"

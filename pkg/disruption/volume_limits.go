@@ -49,7 +49,7 @@ func (ev *Evaluator) splitByVolumes(l plan.Launch) (attached, beyond []*cluster.
 	return attached, beyond
 }
 
-// attachableEBS is how many EBS volumes EC2 says of an instance type of the pool, 0 where that is not known.
+// attachableEBS returns EC2's number of EBS volumes for an instance type of the pool, 0 where it is not known.
 func (ev *Evaluator) attachableEBS(pool, instanceType string) int64 {
 	p, _ := ev.state.snapshot.PoolOf(pool)
 	t, _ := ev.state.typeIn(p, instanceType)

@@ -7,12 +7,12 @@ import (
 )
 
 const (
-	// maxWindows is how many sets of nodes further down are looked at in each of two orders, each with its better
+	// maxWindows caps the sets of nodes further down that are looked at in each of two orders, each with its better
 	// halves.
 	maxWindows = 12
-	// looksPerQuestion is how many nodes a pass may look at, for pods that would move, to put such sets together, for
-	// each question that it may ask. With 24 questions that is about a second; fleets of up to 500 nodes do not need
-	// it.
+	// looksPerQuestion is the number of nodes at which a pass may look, for pods that would move, to put such sets
+	// together, for each question that it may ask. With 24 questions that is about a second; fleets of up to 500 nodes
+	// do not need it.
 	looksPerQuestion = 4_000_000
 )
 

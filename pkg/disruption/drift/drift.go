@@ -21,8 +21,8 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// typeKnownFor is how long a NodeClaim's instance type is not looked for: the catalog may be of another hour than the
-// launch.
+// typeKnownFor is the time for which a NodeClaim's instance type is not looked for: the catalog may be of another hour
+// than the launch.
 const typeKnownFor = time.Hour
 
 // DriftChange is a change of a NodeClaim's condition Drifted.

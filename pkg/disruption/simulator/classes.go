@@ -81,7 +81,7 @@ const (
 	partRequires
 )
 
-// textOf is what the scheduler's rules look at in a pod.
+// textOf appends to t all that the scheduler's rules look at in a pod.
 func textOf(t []byte, p *cluster.Pod) []byte {
 	need := p.NextNeed()
 	t = append(append(t, p.Namespace...), 0)

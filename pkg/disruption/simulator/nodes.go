@@ -22,7 +22,7 @@ func (x *Node) SetProvided(provides func(part string) bool) { x.provides = provi
 // Labels are the labels of the node.
 func (x *Node) Labels() map[string]string { return x.labels }
 
-// Bound is how many pods were bound to the node.
+// Bound returns the number of moved pods that were bound to the node.
 func (x *Node) Bound() int { return x.taken }
 
 // SetHeld has the node take no pods, or take them again.

@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// nodesPerBlock is how many nodes a block has: as many as a word has bits.
+// nodesPerBlock is the number of nodes in a block: as many as a word has bits.
 const nodesPerBlock = 64
 
 // nodeBlock bounds the room of the nodes of a block, so that a search passes over those that cannot be the emptiest.

@@ -81,7 +81,7 @@ func (c *podCounter) minDomainCount(domains int) int {
 	return topology.LeastCount(c.count, c.nodes, domains)
 }
 
-// domainsWithNodes is how many domains have nodes.
+// domainsWithNodes returns the number of domains that have nodes.
 func (c *podCounter) domainsWithNodes() (n int) {
 	for _, nodes := range c.nodes {
 		if nodes > 0 {

@@ -104,8 +104,8 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 	return sim
 }
 
-// sumNeeds is what the pods on each node need, and those for which others make way there, and what those of DaemonSets
-// need among them.
+// sumNeeds returns by node what the pods on it need, with those for which others make way there, and what those of
+// DaemonSets need among them.
 func sumNeeds(pods []cluster.Pod) (used, daemons map[string]resources.List) {
 	used, daemons = map[string]resources.List{}, map[string]resources.List{}
 	for i := range pods {
