@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/model/lists"
 )
 
-// Pool is what the annotations of people on a NodePool say. What none of them says is the zero value.
+// Pool holds the annotations that people wrote on a NodePool. What none of them says is the zero value.
 type Pool struct {
 	ReportOnly          bool    // disruption decides about its nodes and tells, and changes nothing
 	MinSavingsUSD       float64 // per hour
@@ -28,7 +28,7 @@ type Pool struct {
 // Never is the schedule of a NodePool that stays awake whatever the stack does.
 const Never = "never"
 
-// Effect is what waits until an annotation that cannot be understood is mended.
+// Effect says what waits until an annotation that cannot be understood is mended.
 type Effect string
 
 // The effects.

@@ -17,12 +17,12 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Unlimited is what a pool without an active budget allows.
+// Unlimited is the number of nodes that a pool without an active budget allows.
 const Unlimited = math.MaxInt32
 
-// AllowedDisruptions is how many of the pool's total nodes may be out of service at a time for the reason, whoever took
-// them out. It is the least of the active budgets, and 0 with an error while any budget cannot be understood, whatever
-// its reasons are.
+// AllowedDisruptions returns how many of the pool's total nodes may be out of service at a time for the reason, whoever
+// took them out. It is the least of the active budgets, and 0 with an error while any budget cannot be understood,
+// whatever its reasons are.
 func AllowedDisruptions(d cluster.Disruption, reason v1.DisruptionReason, total int, now time.Time) (int, error) {
 	least := Unlimited
 	var problems []error

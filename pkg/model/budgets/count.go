@@ -8,18 +8,18 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// blockedAfter is how old a drain is before what holds it up is no matter of a moment.
+// blockedAfter is the age of a drain from which what holds it up is no matter of a moment.
 const blockedAfter = time.Hour
 
-// PoolCount is how many nodes of a pool count for its budgets, and how many of those are out of service.
+// PoolCount holds the number of nodes of a pool that count for its budgets, and how many of those are out of service.
 type PoolCount struct {
 	Total   int // managed and initialized nodes whose instance is not ending, without stopped capacity
 	Gone    int // of these, not ready or marked for deletion, whatever the cause
 	Blocked int // of these, see BlockedDrains
 }
 
-// GoneFor is how many nodes the budgets for the reason count as out of service. A drain that its pods hold up counts
-// for no empty node: it may last for ever, and empty nodes are of use to nobody meanwhile.
+// GoneFor returns the number of nodes that the budgets for the reason count as out of service. A drain that its pods
+// hold up counts for no empty node: it may last for ever, and empty nodes are of use to nobody meanwhile.
 func (c PoolCount) GoneFor(reason v1.DisruptionReason) int {
 	if reason == v1.DisruptionEmpty {
 		return c.Gone - c.Blocked
@@ -77,8 +77,8 @@ func countedNodes(s cluster.Snapshot) []cluster.StateNode {
 	})
 }
 
-// RemainingDisruptions is how many more nodes of the pool may be disrupted now for the reason; the error is that of
-// Allowed.
+// RemainingDisruptions returns how many more nodes of the pool may be disrupted now for the reason; the error is that
+// of AllowedDisruptions.
 func RemainingDisruptions(s cluster.Snapshot, p cluster.Pool, reason v1.DisruptionReason) (int, error) {
 	c := CountNodes(s)[p.Name]
 	n, err := AllowedDisruptions(p.Disruption, reason, c.Total, s.Now)

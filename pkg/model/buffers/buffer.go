@@ -37,7 +37,7 @@ type Buffer struct {
 	unread string // why what it names is not looked at
 }
 
-// Room is what a plan found for the pods of buffers, by namespace/name.
+// Room holds the places that a plan found for the pods of buffers, by namespace/name.
 type Room struct {
 	Placed   map[string]bool
 	Refusals map[string]string // why no node can be made
@@ -133,8 +133,8 @@ func (b Buffer) podName(i int32) string {
 // conditionReason is the reason and message of a condition.
 type conditionReason struct{ reason, message string }
 
-// replicaCount is how many pods the buffer stands for: the larger of replicas and percentage, bounded by the limits;
-// with limits alone as many as they hold.
+// replicaCount returns the number of pods for which the buffer stands: the larger of replicas and percentage, bounded
+// by the limits; with limits alone as many as they hold.
 func (b Buffer) replicaCount() (int32, conditionReason) {
 	spec := &b.Object.Spec
 	if problem := b.findProblem(); problem.reason != "" {
@@ -202,7 +202,7 @@ func IsScalable(r *v1beta1.ScalableRef) bool {
 		slices.Contains([]string{"Deployment", "StatefulSet", "ReplicaSet"}, r.Kind)
 }
 
-// limitReplicas is how many of the pods the limits hold, judged by the resources that both name.
+// limitReplicas returns the number of the pods that the limits hold, judged by the resources that both name.
 func (b Buffer) limitReplicas() (pods int64, limited bool) {
 	pods = math.MaxInt64
 	for name, q := range b.Object.Spec.Limits { // the smallest quotient, so the order does not matter

@@ -66,7 +66,7 @@ func ShareOut(all []Buffer) {
 	}
 }
 
-// mostPods is how many pods the buffer may stand for.
+// mostPods returns the largest number of pods for which the buffer may stand.
 func (b Buffer) mostPods() int64 {
 	if b.share != nil {
 		return *b.share

@@ -2,7 +2,7 @@ package cluster
 
 import "time"
 
-// PartKind is what kind of thing a decision can be taken without.
+// PartKind is a kind of thing that a decision can be taken without.
 type PartKind string
 
 // The kinds of parts.

@@ -9,9 +9,9 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Devices is what is known of dynamic resource allocation (DRA): since Kubernetes 1.36 pods that request an extended
-// resource may get it from a DRA driver, on nodes whose status.allocatable has none of it. What of this a node holds is
-// in its Capacity and Allocatable.
+// Devices holds the DeviceClasses of dynamic resource allocation (DRA). Since Kubernetes 1.36 pods that request an
+// extended resource may get it from a DRA driver, on nodes whose status.allocatable has none of it. What of this a node
+// holds is in its Capacity and Allocatable.
 type Devices struct {
 	// Classes were read; they are read only while a node lacks an extended resource that somebody asks for
 	Known   bool          `json:"known,omitempty"`
@@ -132,8 +132,8 @@ func ResourceText(name string) string {
 	return name
 }
 
-// BundlesOnRoot is how often a PCIe root has the devices of all parts, of each of which it has so many. A claim that is
-// allocated makes it one less at most, whichever of the devices it gets.
+// BundlesOnRoot returns how many times a PCIe root has the devices of all parts, of each of which it has so many. A
+// claim that is allocated makes it one less at most, whichever of the devices it gets.
 func BundlesOnRoot(parts []DeviceClass, has func(DeviceClass) int64) int64 {
 	least := int64(math.MaxInt64)
 	for _, c := range parts {
@@ -142,7 +142,7 @@ func BundlesOnRoot(parts []DeviceClass, has func(DeviceClass) int64) int64 {
 	return least
 }
 
-// WholeOf is how many units a node with so many devices has: none if no claim may have that many.
+// WholeOf returns the units of a node with so many devices: none if no claim may have that many.
 func WholeOf(devices int64) int64 {
 	if devices < 1 || devices > MostDevicesOfClaim {
 		return 0
@@ -150,7 +150,7 @@ func WholeOf(devices int64) int64 {
 	return WholeUnits
 }
 
-// MostDevicesOfClaim is how many devices Kubernetes allocates to one ResourceClaim at most.
+// MostDevicesOfClaim is the largest number of devices that Kubernetes allocates to one ResourceClaim.
 const MostDevicesOfClaim = 32
 
 // Server is the DeviceClass that serves the extended resource, if one does.

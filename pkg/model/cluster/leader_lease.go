@@ -9,9 +9,9 @@ type LeaderLease struct {
 	Lasts   time.Duration
 }
 
-// longestBelieved is how long after its renewal, and how far ahead of our clock, a lease of somebody else is believed:
-// Karpenter renews its own every few seconds, for 15. Who may write one object in its namespace could otherwise keep
-// Joiner from acting for good.
+// longestBelieved is the time after its renewal, and how far ahead of our clock, for which a lease of somebody else is
+// believed. Karpenter renews its own every few seconds, for 15. Who may write one object in its namespace could
+// otherwise keep Joiner from acting for good.
 const longestBelieved = time.Minute
 
 // Leads reports whether the lease has a holder, and holds at the time now as far as it is believed.

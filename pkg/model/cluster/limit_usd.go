@@ -15,8 +15,8 @@ func MillionthsUSD(usd float64) int64 { return int64(math.Ceil(usd*1e6 - 1e-6)) 
 // USD is an amount in the unit of LimitUSD in USD.
 func USD(millionths int64) float64 { return float64(millionths) / 1e6 }
 
-// LimitCharge is what the node takes of its pool's bound on the price, in millionths of a USD per hour: the price of
-// its offering, or while it is not launched that of the dearest which its claim may become.
+// LimitCharge returns the amount that the node takes of its pool's bound on the price, in millionths of a USD per hour.
+// It is the price of its offering, or while it is not launched that of the dearest which its claim may become.
 func (h StateNode) LimitCharge(types []instancetypes.Type) int64 {
 	is, dearest := h.OfferingKey(), 0.0
 	for _, t := range types {

@@ -82,7 +82,7 @@ func (t Toleration) Tolerates(taint Taint) bool {
 	return t.Key != "" && t.Value == taint.Value
 }
 
-// HardTaints are those that keep pods off. One with PreferNoSchedule makes kube-scheduler prefer other nodes.
+// HardTaints returns the taints that keep pods off. One with PreferNoSchedule makes kube-scheduler prefer other nodes.
 func HardTaints(taints []Taint) []Taint { return slices.DeleteFunc(slices.Clone(taints), Taint.isSoft) }
 
 // Untolerated returns the taints that none of the tolerations covers.
@@ -117,10 +117,10 @@ type Node struct {
 	Finalizer   bool              `json:"finalizer,omitempty"`  // carries karpenter.sh/termination
 	Conditions  []Condition       `json:"conditions,omitempty"` // type, status and since only, sorted by type
 
-	// VolumeLimits is how many volumes of a CSI driver the node can have attached, by driver; those not named have no
-	// limit. Beside drivers it has free volumes by RequiredVolume.
+	// VolumeLimits is the number of volumes of a CSI driver that the node can have attached, by driver; those not named
+	// have no limit. Beside drivers it has free volumes by RequiredVolume.
 	VolumeLimits map[string]int64 `json:"volumeLimits,omitempty"`
-	// Provides is what it has of what pods may require: features that its kubelet declares, and CSI drivers.
+	// Provides lists what it has of what pods may require: features that its kubelet declares, and CSI drivers.
 	Provides []string `json:"provides,omitempty"`
 }
 
@@ -208,7 +208,7 @@ func (c Claim) Deadline() time.Time {
 	return t
 }
 
-// slowDrainAfter is how long a drain, or what comes after it, may take before nobody stays only to watch it.
+// slowDrainAfter is the time that a drain, or what comes after it, may take before nobody stays only to watch it.
 const slowDrainAfter = 5 * time.Minute
 
 // BlockedForLong reports whether the claim has been drained, or has ended after that, for so long that the next look at

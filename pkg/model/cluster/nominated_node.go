@@ -69,8 +69,8 @@ func (h StateNode) IsAwaitingPods(now time.Time) bool {
 	return !h.Initialized() || k.Status == "True" && now.Before(k.Since.Add(bindsWithin))
 }
 
-// bindsWithin is how long the scheduler may take for the pods of a node that has become ready for them.
+// bindsWithin is the time that the scheduler may take for the pods of a node that has become ready for them.
 const bindsWithin = 10 * time.Second
 
-// RefusedAfter is how long after a node became ready the scheduler has had its say about the pods planned for it.
+// RefusedAfter is the time after a node became ready by which the scheduler has decided about pods planned for it.
 const RefusedAfter = 15 * time.Second

@@ -14,7 +14,7 @@ type Obstacles struct {
 	budgets BudgetIndex
 }
 
-// Obstacles are those of the snapshot.
+// Obstacles returns the obstacles that the snapshot's budgets and clock make.
 func (s Snapshot) Obstacles() Obstacles {
 	return Obstacles{now: s.Now, budgets: IndexBudgets(s.Budgets)}
 }
@@ -25,9 +25,9 @@ const (
 	PodBudgeted = "pdb"       // by a PodDisruptionBudget
 )
 
-// Of is what the pods of a node have against its disruption, as a word and a sentence; nothing, if they have nothing
-// against it. Every active pod may ask not to be disrupted, and a budget counts for every pod that is evicted when its
-// node is drained.
+// Of returns what the pods of a node have against its disruption, as a word and a sentence; nothing, if they have
+// nothing against it. Every active pod may ask not to be disrupted, and a budget counts for every pod that is evicted
+// when its node is drained.
 func (o Obstacles) Of(pods []*Pod) (word, why string) {
 	for _, p := range pods {
 		if p.Active() && p.Protected(o.now) {

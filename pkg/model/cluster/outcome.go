@@ -2,7 +2,7 @@ package cluster
 
 import "time"
 
-// Outcome is what became of an eviction.
+// Outcome is the result of an eviction.
 type Outcome string
 
 // The outcomes of an eviction.
@@ -28,11 +28,11 @@ type Event struct {
 	Reason    string // one word
 	Message   string // a sentence
 
-	// Every is how often the same event is told at most; zero for every two minutes.
+	// Every is the shortest time between two tellings of the same event; zero for two minutes.
 	Every time.Duration
 }
 
-// Registration is how it ended for a NodeClaim that its node should join the cluster.
+// Registration tells whether the node of a NodeClaim joined the cluster.
 type Registration struct {
 	ClaimUID string
 	OK       bool

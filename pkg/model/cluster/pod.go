@@ -15,7 +15,7 @@ const (
 	AffinityRefused = "node affinity"
 )
 
-// Pod is what matters of a pod for placing, draining and counting it.
+// Pod holds what matters of a pod for placing, draining and counting it.
 type Pod struct {
 	Namespace string            `json:"namespace"`
 	Name      string            `json:"name"`
@@ -94,14 +94,14 @@ type Pod struct {
 	Virtual bool `json:"virtual,omitempty"`
 }
 
-// NeedBounds are what people cannot change of what a pod needs by its requests alone.
+// NeedBounds holds the parts of a pod's need that people cannot change by its requests alone.
 type NeedBounds struct {
 	Overhead resources.List `json:"overhead,omitzero"` // that its RuntimeClass adds
 	// what its containers request together of what the pod requests as a whole, which must not be less
 	Containers resources.List `json:"containers,omitzero"`
 }
 
-// Volume is what one persistent volume takes of a node's limit. Two pods with the same volume take it once.
+// Volume is the place that one persistent volume takes of a node's limit. Two pods with the same volume take it once.
 type Volume struct {
 	Driver string `json:"driver"` // CSI driver
 	ID     string `json:"id"`     // of the volume, or of its claim while there is none
@@ -122,7 +122,7 @@ const (
 // Key names the pod as namespace/name.
 func (p Pod) Key() string { return p.Namespace + "/" + p.Name }
 
-// NextNeed is what another pod in its stead asks for.
+// NextNeed returns what another pod in its stead asks for.
 func (p Pod) NextNeed() resources.List {
 	if p.NeedAnew.IsZero() {
 		return p.Need

@@ -29,7 +29,7 @@ func comesWithNode(part string) bool {
 	return strings.HasPrefix(part, requiredDriver) || strings.HasPrefix(part, requiredVolume)
 }
 
-// driverRegisters is how long a CSI driver may take to register on a node that is ready. Chosen, not measured.
+// driverRegisters is the time that a CSI driver may take to register on a node that is ready. Chosen, not measured.
 const driverRegisters = 2 * time.Minute
 
 // declaredSince is the minor version of Kubernetes 1 from which on kubelets declare a feature without being told to; 0

@@ -64,7 +64,7 @@ type Alarm struct {
 	State string `json:"state,omitempty"` // as CloudWatch has it; empty where there is no such alarm
 }
 
-// RolloutStatus is how far a rollout is, as stored.
+// RolloutStatus is the progress of a rollout, as stored.
 type RolloutStatus struct {
 	Phase        string      `json:"phase,omitempty"`
 	Revision     string      `json:"revision,omitempty"` // tried now or last
@@ -126,7 +126,7 @@ type WorkloadHealth struct {
 	OldBad     int    `json:"oldBad"`
 }
 
-// PoolRollout is what a rollout allows of a NodePool in this pass.
+// PoolRollout holds the bounds that a rollout sets a NodePool in this pass.
 type PoolRollout struct {
 	Name    string `json:"name"`    // of the NodeRollout
 	Good    string `json:"good"`    // revision that launches use
@@ -141,7 +141,7 @@ type PoolRollout struct {
 	Known []KnownRevision `json:"known,omitempty"`
 }
 
-// KnownRevision is what tells by a NodeClaim which revision it has.
+// KnownRevision holds the marks by which a NodeClaim shows its revision.
 type KnownRevision struct {
 	Name        string   `json:"name"`
 	Hash        string   `json:"hash,omitempty"`

@@ -10,9 +10,10 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Observations are what nodes have less of for pods than they were launched for, by the key of their class: what the
-// classes remember, and what the nodes of today say. A class of which no node of today says anything is left out, since
-// its types are resolved with what it remembers. Nodes launched for another spec of the class say nothing about it.
+// Observations returns what nodes have less of for pods than they were launched for, by the key of their class. It has
+// what the classes remember, and what the nodes of today say. A class of which no node of today says anything is left
+// out, since its types are resolved with what it remembers. Nodes launched for another spec of the class say nothing
+// about it.
 func (s Snapshot) Observations() map[string][]instancetypes.Observation {
 	out := map[string][]instancetypes.Observation{}
 	classes := lists.Index(s.Classes, func(c instancetypes.Class) string { return c.Name })
@@ -34,10 +35,11 @@ func (s Snapshot) Observations() map[string][]instancetypes.Observation {
 	return out
 }
 
-// Shortfall is what the host's node has less of for pods than its claim was launched for, if anything: of what every
-// kubelet reports, and of the devices that the claim was made for once the node is initialized. Other devices may come
-// with a driver that nobody has installed yet. What is no estimate gone wrong is left out: nobody expects as little of
-// others, and the brake on purchases, which counts anew when something is learned, would be off for nothing.
+// Shortfall returns what the host's node has less of for pods than its claim was launched for, if anything. It looks at
+// what every kubelet reports, and at the devices that the claim was made for once the node is initialized. Other
+// devices may come with a driver that nobody has installed yet. What is no estimate gone wrong is left out: nobody
+// expects as little of others. The brake on purchases, which counts anew when something is learned, would be off for
+// nothing.
 func (h StateNode) Shortfall() (o instancetypes.Observation, short bool) {
 	if h.Claim == nil || h.Node == nil || !h.Registered() || h.Deleting() || h.Claim.ProviderID == "" {
 		return o, false

@@ -121,16 +121,16 @@ type Settings struct {
 	IPv6 bool `json:"ipv6,omitempty"`
 }
 
-// defaultSpotTypes is what a spot launch names at least where the settings do not say, as Karpenter has it.
+// defaultSpotTypes is the default of LeastSpotTypes, as Karpenter has it.
 const defaultSpotTypes = 15
 
-// LeastSpotTypes is how many types a spot launch names at least where there are so many, at any price.
+// LeastSpotTypes returns the least number of types that a spot launch names where there are so many, at any price.
 func (r Settings) LeastSpotTypes() int { return cmp.Or(r.MinSpotInstanceTypes, defaultSpotTypes) }
 
-// defaultDemandMilliseconds is what all pods of a pass may take where the settings do not say.
+// defaultDemandMilliseconds is the demand budget where the settings do not say.
 const defaultDemandMilliseconds = 10_000
 
-// DemandBudget is how many milliseconds of one core all pods of a pass may take before anything is searched for.
+// DemandBudget returns the milliseconds of one core that all pods of a pass may take before anything is searched for.
 func (r Settings) DemandBudget() int { return cmp.Or(r.DemandMilliseconds, defaultDemandMilliseconds) }
 
 // NoClaims as the number of new claims of a pass allows none.
@@ -224,7 +224,7 @@ type Pool struct {
 	Rollout  *PoolRollout `json:"rollout,omitempty"`  // nil for a pool that no NodeRollout is about
 }
 
-// DeclaredCost is what the owner pays per node of the pool beside AWS, in USD per hour: what the pool's annotation
+// DeclaredCost returns what the owner pays per node of the pool beside AWS, in USD per hour: what the pool's annotation
 // says, or else the setting. It is 0 where prices are those of instances alone.
 func (s Snapshot) DeclaredCost(p Pool) float64 {
 	switch {

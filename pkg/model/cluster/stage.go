@@ -1,6 +1,6 @@
 package cluster
 
-// Stage is what a decision is about to do, for who follows it.
+// Stage is the next step of a decision, for who follows it.
 type Stage struct {
 	Name string // by the package that decides
 	// pods of one class, as namespace/name; or the one NodeClaim or Node that it is about; none where it is about none

@@ -135,8 +135,8 @@ func (h StateNode) Initialized() bool {
 		h.Claim.Is(api.ConditionInitialized))
 }
 
-// missesNodeAfter is how long after a registration its node may be missing only because nodes were listed before
-// claims.
+// missesNodeAfter is the time after a registration for which its node may be missing only because nodes were listed
+// before claims.
 const missesNodeAfter = time.Minute
 
 // LostNode reports whether the host's claim had a node that is not there any more: somebody took the Node object away.
@@ -148,7 +148,7 @@ func (c *Claim) LostNode(now time.Time) bool {
 		now.Before(c.Condition(api.ConditionRegistered).Since.Add(missesNodeAfter)))
 }
 
-// Labels are those the host has or is sure to get.
+// Labels returns the labels that the host has or is sure to get.
 func (h StateNode) Labels() map[string]string {
 	if h.Registered() {
 		return h.Node.Labels
@@ -165,8 +165,8 @@ func (h StateNode) KnownLabels() requirements.Set {
 	return h.Claim.Requirements.AndSet(requirements.FromLabels(h.Claim.Labels))
 }
 
-// Taints are those that pods must tolerate in this phase of the host's life. A node that is not initialized yet may
-// have others that go away by themselves.
+// Taints returns the taints that pods must tolerate in this phase of the host's life. A node that is not initialized
+// yet may have others that go away by themselves.
 func (h StateNode) Taints() []Taint {
 	switch {
 	case !h.Registered():
@@ -185,8 +185,8 @@ func (c *Claim) isTemporary(t Taint) bool {
 		!slices.ContainsFunc(c.Taints, declared) && (t.ofAgent() || !t.ofControlPlane())
 }
 
-// undeclaredFor is how long after its creation a node is not initialized because of a taint that nobody declared: an
-// agent that starts takes its taint off, while that of a person stays.
+// undeclaredFor is the time after its creation for which a node is not initialized because of a taint that nobody
+// declared. An agent that starts takes its taint off, while that of a person stays.
 const undeclaredFor = 5 * time.Minute
 
 // AgentTaint is a taint on the claim's node that no NodePool declares and that goes away by itself: that of a known
@@ -214,7 +214,7 @@ func (h StateNode) AwaitsAgents() bool {
 		}))
 }
 
-// OfferingKey is what the host was bought as, by its claim; of a node without one its labels say.
+// OfferingKey returns the offering that the host was bought as, by its claim; of a node without one its labels say.
 func (h StateNode) OfferingKey() instancetypes.OfferingKey {
 	if h.Claim != nil {
 		return instancetypes.OfferingKeyOf(h.Claim.Labels)
@@ -225,7 +225,7 @@ func (h StateNode) OfferingKey() instancetypes.OfferingKey {
 // reportTolerance is the part of the claim's figure by which the node's own may differ and count.
 const reportTolerance = 10
 
-// Capacity is what the host counts for in limits and totals: what its claim's instance type has. The node's own figure
+// Capacity returns the host's part in limits and totals: what its claim's instance type has. The node's own figure
 // counts instead where it differs by a tenth of that at most, or where the claim says nothing at all.
 func (h StateNode) Capacity() resources.List {
 	if h.Claim == nil {

@@ -36,7 +36,7 @@ func (c Claim) StartRequested() time.Time {
 	return t
 }
 
-// startSettles is how long what EC2 says about an instance may be from before its start.
+// startSettles is the time for which what EC2 says about an instance may be from before its start.
 const startSettles = 2 * time.Minute
 
 // JustStarted reports whether the claim's stopped instance was started so recently that what EC2 lists may be from

@@ -37,7 +37,7 @@ func KeepProvisionable(pods []Pod) []Pod {
 	return slices.DeleteFunc(pods, func(p Pod) bool { return !p.Provisionable() })
 }
 
-// mostTemplates is how many kinds of refused pods of one family are told apart.
+// mostTemplates caps the kinds of refused pods of one family that are told apart.
 const mostTemplates = 16
 
 // podFamily is where pods from one template are found.

@@ -7,9 +7,9 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// VolumeLimits is how many volumes the CSI drivers of nodes attach, as the nodes say. A node says it of itself, so that
-// one that lies must not take the volumes of others' pods from all nodes of its type: what it says of them counts as
-// far as another node, or EC2, bears it out.
+// VolumeLimits holds the number of volumes that the CSI drivers of nodes attach, as the nodes say. A node says it of
+// itself, and one that lies must not take the volumes of others' pods from all nodes of its type. What it says of them
+// counts as far as another node, or EC2, bears it out.
 type VolumeLimits struct {
 	byType map[string]map[string][]int64 // by instance type and driver, least first: what its nodes say
 	all    map[string][]int64            // by driver, least first

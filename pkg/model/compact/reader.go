@@ -23,7 +23,7 @@ func NewReader(b []byte) *Reader { return &Reader{in: b} }
 // Err is the first error.
 func (r *Reader) Err() error { return r.err }
 
-// Rest is how many bytes are left.
+// Rest returns the number of bytes that are left.
 func (r *Reader) Rest() int { return len(r.in) }
 
 // Fail has what was read count as damaged.

@@ -18,7 +18,7 @@ type Writer struct {
 	words map[string]uint64 // strings that stand in out, by the order in which they came, from 1
 }
 
-// Bytes is what was written. Whatever is written later may change it.
+// Bytes returns all that was written. Whatever is written later may change it.
 func (w *Writer) Bytes() []byte { return w.out }
 
 // Grow makes room for so many bytes more.

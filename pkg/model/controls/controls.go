@@ -19,7 +19,7 @@ func Steers(r rune) bool {
 		unicode.In(r, unicode.Cf, unicode.Other_Default_Ignorable_Code_Point) || r == '\u2028' || r == '\u2029'
 }
 
-// mostMarks is how many marks one letter may carry: more are drawn over the lines above, and no script needs as many.
+// mostMarks caps the marks that one letter may carry: more are drawn over the lines above, and no script needs as many.
 const mostMarks = 4
 
 // Reader is a text that is read from its beginning. The zero value is one.

@@ -12,7 +12,7 @@ type Named struct {
 	Weight          int64 // as how many it counts, 0 for one
 }
 
-// Kept is how many things a namespace has, and how many of them are kept.
+// Kept holds the number of things that a namespace has, and how many of them are kept.
 type Kept struct{ Of, Most int64 }
 
 // KeepFirst decides which of the things are kept where there may be so many in all: namespaces get the same, as far as

@@ -11,10 +11,10 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// asideFor is how long a part is left out before it is tried again.
+// asideFor is the time that a part is left out before it is tried again.
 const asideFor = 10 * time.Minute
 
-// Decision is how a decision is taken.
+// Decision holds the ways to take a decision.
 type Decision[T any] struct {
 	Take func(cluster.Snapshot) T
 	// the same without what only makes it better, nil where there is no such
@@ -47,7 +47,7 @@ func Decide[T any](s cluster.Snapshot, known []cluster.Aside, d Decision[T]) Dec
 	return x.result()
 }
 
-// result is what the search came to.
+// result returns the decision, the parts that it is taken without, and the pods and pools that these are of.
 func (x *search[T]) result() Decided[T] {
 	out := Decided[T]{Out: x.best, Failed: !x.works, Faults: x.faults}
 	for _, a := range x.known {

@@ -55,7 +55,7 @@ func callStack() (out []string) {
 	return slices.Clip(out)
 }
 
-// firstLine is what fits into an event.
+// firstLine returns the first line of the text, at most 200 bytes of it, for an event.
 func firstLine(text string) string {
 	const most = 200
 	text, _, _ = strings.Cut(text, "\n")

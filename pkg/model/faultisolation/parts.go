@@ -16,7 +16,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// part is what a decision can be taken without: it is left out of the snapshot, or made harmless there.
+// part is a thing that a decision can be taken without: it is left out of the snapshot, or made harmless there.
 type part struct {
 	cluster.Aside
 	at    []int // in the list of its kind

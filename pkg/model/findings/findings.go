@@ -4,7 +4,7 @@
 // It refuses to know what is checked, and how findings are shown. Start with List.
 package findings
 
-// Level is how much a finding matters.
+// Level is the gravity of a finding.
 type Level string
 
 // How a check ended, the gravest first.

@@ -37,17 +37,17 @@ type Catalog struct {
 	// OnDemandFailed is when the price list did not answer, zero once it has.
 	OnDemandFailed time.Time `json:"onDemandFailed,omitzero"`
 
-	// Commitments are what the account pays for anyhow, and Elsewhere is what runs in it that draws on them and is not
+	// Commitments lists what the account pays for anyhow, and Elsewhere what runs in it that draws on them and is not
 	// of this cluster. Both are empty where the setting commitments is off.
 	Commitments []Commitment   `json:"commitments,omitempty"`
 	Elsewhere   []RunningCount `json:"elsewhere,omitempty"`
 	RatesTime   time.Time      `json:"ratesTime,omitzero"` // when the rates of all Savings Plans were read last
 
-	// DiskPrices are those of the region's price list, by type of EBS volume; empty while it was not read.
+	// DiskPrices holds the prices of the region's price list, by type of EBS volume; empty while it was not read.
 	DiskPrices map[string]DiskPrice `json:"diskPrices,omitempty"`
 }
 
-// Facts are what EC2 says about one instance type, and its prices.
+// Facts holds what EC2 says about one instance type, and its prices.
 type Facts struct {
 	Name            string   `json:"name"`
 	Arch            []string `json:"arch"` // amd64, arm64, i386, as EC2 lists them

@@ -1,8 +1,8 @@
 package instancetypes
 
-// Charge is what EC2 charges for the offering, in USD per hour, and whether that is known. Spot capacity whose price
-// nobody knows counts at the on-demand price of its type. Reserved capacity is paid for whether it is used or not, and
-// costs nothing more.
+// Charge returns what EC2 charges for the offering, in USD per hour, and whether that is known. Spot capacity whose
+// price nobody knows counts at the on-demand price of its type. Reserved capacity is paid for whether it is used or
+// not, and costs nothing more.
 func (c Catalog) Charge(o OfferingKey) (usd float64, known bool) {
 	facts, ok := c.Find(o.Type)
 	switch {

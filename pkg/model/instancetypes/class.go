@@ -6,8 +6,8 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// Class is what of an EC2NodeClass changes how instance types look: its resolved status and the kubelet settings that
-// take capacity away. It is a plain value, so that a snapshot can be stored and replayed.
+// Class holds the parts of an EC2NodeClass that change how instance types look: its resolved status and the kubelet
+// settings that take capacity away. It is a plain value, so that a snapshot can be stored and replayed.
 type Class struct {
 	Name    string `json:"name"`
 	Ready   bool   `json:"ready"`
@@ -76,7 +76,7 @@ type Placement struct {
 	Partitions int64  `json:"partitions,omitempty"` // of the strategy partition
 }
 
-// Selected is what the class selects the group by.
+// Selected returns the ID or else the name by which the class selects the group.
 func (p Placement) Selected() string { return cmp.Or(p.ID, p.Name) }
 
 // Subnet is a subnet of a class.

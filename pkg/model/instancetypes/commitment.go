@@ -8,8 +8,8 @@ import (
 	"time"
 )
 
-// Commitment is what the account pays for whether it uses it or not: Reserved Instances, or a Savings Plan. EC2 applies
-// it by itself to instances that run on demand, those in capacity reservations included; nothing names it at a launch.
+// Commitment is capacity that the account pays for, used or not: Reserved Instances, or a Savings Plan. EC2 applies it
+// by itself to instances that run on demand, those in capacity reservations included; nothing names it at a launch.
 type Commitment struct {
 	ID string `json:"id"`
 
@@ -18,15 +18,15 @@ type Commitment struct {
 	Zone     string `json:"zone,omitempty"`     // of zonal ones, empty for regional ones
 	Flexible bool   `json:"flexible,omitempty"` // they are for every size of the family, by the parts of Parts
 
-	// Rates are what a Savings Plan takes for an hour of each instance type that it is for, in USD.
+	// Rates holds what a Savings Plan takes for an hour of each instance type that it is for, in USD.
 	Rates map[string]float64 `json:"rates,omitempty"`
 
-	// Room is what it covers at a time: instances of Type, of flexible ones quarters of the normalized unit, and of a
-	// Savings Plan millionths of a USD per hour.
+	// Room is the amount that it covers at a time, in instances of Type. Of flexible ones it is in quarters of the
+	// normalized unit, of a Savings Plan in millionths of a USD per hour.
 	Room int64 `json:"room"`
 }
 
-// RunningCount is how many instances of a type run on demand in a zone.
+// RunningCount is the number of instances of a type that run on demand in a zone.
 type RunningCount struct {
 	Type  string `json:"type"`
 	Zone  string `json:"zone"`
@@ -40,7 +40,7 @@ type InstanceUse struct {
 	Since            time.Time
 }
 
-// CommitmentDraw is what an instance takes of one commitment, in the measure of its Room.
+// CommitmentDraw is the amount that an instance takes of one commitment, in the measure of its Room.
 type CommitmentDraw struct {
 	Commitment string `json:"commitment"`
 	Amount     int64  `json:"amount"`
@@ -78,7 +78,7 @@ func (c Commitment) oneFamily() bool {
 	return true
 }
 
-// Amount is what one instance takes of the commitment, 0 for one that it is not for.
+// Amount returns the amount that one instance takes of the commitment, 0 for one that it is not for.
 func (c Commitment) Amount(typ, zone string) int64 {
 	switch {
 	case c.Type == "":
@@ -250,7 +250,7 @@ func (c Catalog) AddCommitments(types []Type) []Type {
 	return out
 }
 
-// PaidPrice is what an instance costs on top of its commitments that would cost usd, where part of it is paid for.
+// PaidPrice returns the price beside its commitments of an instance that would cost usd, where part of it is paid for.
 func PaidPrice(usd, part float64) float64 {
 	return max(usd*(1-part), usd/reservedDiscount)
 }

@@ -75,13 +75,13 @@ func compileReserved(field string, m map[string]string) (map[string]*kubeletexpr
 	return out, nil
 }
 
-// expressionVariables are what an expression of maxPods sees; those of reserved amounts see the pods that come of it.
+// expressionVariables returns what an expression of maxPods sees; those of reserved amounts see the pods it yields.
 func expressionVariables(f *Facts, pods int64) kubeletexpr.Variables {
 	return kubeletexpr.Variables{VCPUs: f.VCPU, MemoryMiB: f.MemoryMiB, DefaultENIs: f.DefaultCardENIs,
 		IPsPerENI: f.IPv4PerENI, MaxPods: pods, InstanceType: f.Name}
 }
 
-// evaluateMaxPods is what the expression of maxPods comes to, where pods is what holds without it.
+// evaluateMaxPods returns the value of the expression of maxPods, where pods is the number without it.
 func (e kubeletExpressions) evaluateMaxPods(f *Facts, pods int64) (int64, error) {
 	n, err := e.maxPods.Evaluate(expressionVariables(f, pods))
 	if err == nil && (n < 0 || n > math.MaxInt32) {

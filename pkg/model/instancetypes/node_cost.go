@@ -2,10 +2,10 @@ package instancetypes
 
 import "slices"
 
-// HoursPerMonth is what AWS divides a month's price by.
+// HoursPerMonth is the number of hours by which AWS divides a month's price.
 const HoursPerMonth = 730
 
-// AddressUSD is what EC2 charges for a public IPv4 address in use, in USD per hour, in every region.
+// AddressUSD is the price of a public IPv4 address in use, in USD per hour, in every region.
 const AddressUSD = 0.005
 
 // What a gp3 volume has before it costs more.
@@ -39,14 +39,14 @@ func FamilyDisks(family string) []Disk {
 	return nil
 }
 
-// DiskPrice is what EBS charges for a type of volume, in USD per month.
+// DiskPrice is the price of a type of EBS volume, in USD per month.
 type DiskPrice struct {
 	GiB   float64 `json:"gib"`
 	IOPS  float64 `json:"iops,omitempty"`  // for each of those that are paid for
 	MiBps float64 `json:"mibps,omitempty"` // of gp3, above what is free
 }
 
-// listDiskPrices are those of us-east-1 and us-west-2, for as long as the region's price list was not read.
+// listDiskPrices returns the prices of us-east-1 and us-west-2, for as long as the region's price list was not read.
 func listDiskPrices() map[string]DiskPrice {
 	return map[string]DiskPrice{
 		"gp3": {GiB: 0.08, IOPS: 0.005, MiBps: 0.04}, "gp2": {GiB: 0.10},
@@ -55,7 +55,7 @@ func listDiskPrices() map[string]DiskPrice {
 	}
 }
 
-// NodeCost is what a node costs beside its instance, in USD per hour.
+// NodeCost is the cost of a node beside its instance, in USD per hour.
 type NodeCost struct {
 	Disks   float64 `json:"disks,omitempty"`
 	Address float64 `json:"address,omitempty"` // a public IPv4 address
@@ -66,8 +66,8 @@ type NodeCost struct {
 // Total is the sum of the parts.
 func (n NodeCost) Total() float64 { return n.Disks + n.Address + n.Declared }
 
-// NodeCostOf is what every node of the class costs beside its instance: the volumes of its block device mappings, or
-// of its image family, and a public IPv4 address where the class asks for one.
+// NodeCostOf returns the cost of every node of the class beside its instance. That is the volumes of its block device
+// mappings, or of its image family, and a public IPv4 address where the class asks for one.
 func (c Catalog) NodeCostOf(class Class) NodeCost {
 	var n NodeCost
 	known := listDiskPrices()

@@ -27,7 +27,7 @@ type OfferingKey struct {
 	Zone         string `json:"zone"`
 }
 
-// OfferingKeyOf is what an instance was bought as, by the labels of its NodeClaim or Node, as far as they say.
+// OfferingKeyOf returns what an instance was bought as, by the labels of its NodeClaim or Node, as far as they say.
 func OfferingKeyOf(labels map[string]string) OfferingKey {
 	return OfferingKey{CapacityType: labels[LabelCapacityType], Type: labels[LabelType], Zone: labels[LabelZone]}
 }
@@ -69,8 +69,8 @@ type Reservation struct {
 // CapacityBlock is the kind of a reservation that is bought for a time.
 const CapacityBlock = "capacity-block"
 
-// blockNotice is how long before its end a capacity block takes no more launches and its nodes go: ten minutes before
-// EC2 begins to end its instances.
+// blockNotice is the time before its end from which a capacity block takes no more launches and its nodes go: ten
+// minutes before EC2 begins to end its instances.
 const blockNotice = 40 * time.Minute
 
 // Ending reports whether the reservation is about to end, or has ended.

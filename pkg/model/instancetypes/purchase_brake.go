@@ -29,7 +29,7 @@ type UnusedNode struct {
 const (
 	typeRests     = time.Hour
 	resourceRests = 24 * time.Hour
-	// mostUnused is how many nodes of one cause are remembered, and bought in vain at most.
+	// mostUnused caps the nodes of one cause that are remembered, and bought in vain.
 	mostUnused = 100
 )
 

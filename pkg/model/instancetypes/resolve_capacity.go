@@ -31,7 +31,7 @@ const (
 	milliPerCore       int64 = 1000
 )
 
-// nodeAmounts is what a node of a type has, and what of it pods can use.
+// nodeAmounts holds the capacity of a node of a type, and what of it pods can use.
 type nodeAmounts struct {
 	capacity    resources.List
 	allocatable resources.List
@@ -184,7 +184,8 @@ func (r *typeResolver) ephemeralStorage(f *Facts) int64 {
 	return defaultEphemeral
 }
 
-// maxPods is how many pods a node of the type may run. With an error it is what holds without the expression.
+// maxPods returns the number of pods that a node of the type may run. With an error it is what holds without the
+// expression.
 func (r *typeResolver) maxPods(f *Facts) (int64, error) {
 	usual := r.podsPerCore(f, r.usualPods(f))
 	if r.limits.expressions.maxPods == nil {
@@ -218,8 +219,8 @@ func (r *typeResolver) podsPerCore(f *Facts, n int64) int64 {
 	return n
 }
 
-// podsByENI is how many pods the addresses of the network interfaces suffice for, with taken interfaces used otherwise.
-// Two pods use the host's network.
+// podsByENI returns the number of pods for which the addresses of the network interfaces suffice, with taken interfaces
+// used otherwise. Two pods use the host's network.
 func podsByENI(f *Facts, taken int64) int64 {
 	enis := f.DefaultCardENIs - taken
 	if enis <= 0 {
@@ -228,7 +229,7 @@ func podsByENI(f *Facts, taken int64) int64 {
 	return enis*(f.IPv4PerENI-1) + 2
 }
 
-// reservedAmounts is what the kubelet and the container runtime keep for themselves.
+// reservedAmounts returns what the kubelet and the container runtime keep for themselves.
 func (r *typeResolver) reservedAmounts(f *Facts, pods int64, limits kubeletLimits) resources.List {
 	if reservesByENI(r.class.Family) {
 		pods = podsByENI(f, r.efaOnly(0))

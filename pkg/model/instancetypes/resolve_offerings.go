@@ -10,7 +10,7 @@ import (
 // unavailableIndex finds the mark that covers an offering.
 type unavailableIndex map[unavailableKey]string // why, by what the mark names
 
-// unavailableKey is what a mark names.
+// unavailableKey identifies the offering and the scope that a mark names.
 type unavailableKey struct {
 	OfferingKey
 	scope string
@@ -129,8 +129,8 @@ func (r *typeResolver) placementGroup() string {
 	return r.class.Placement.ID
 }
 
-// reservedOffering is what a reservation of the class gives. Its price may be 0: it can be had although nobody knows
-// what the type costs.
+// reservedOffering returns the offering that a reservation of the class gives. Its price may be 0: it can be had
+// although nobody knows what the type costs.
 func (r *typeResolver) reservedOffering(f *Facts, res *Reservation, refused string) Offering {
 	o := Offering{OfferingKey: OfferingKey{CapacityType: Reserved, Type: f.Name, Zone: res.Zone},
 		Price: f.OnDemandUSD / reservedDiscount, Reservation: res}

@@ -7,14 +7,15 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Observation is what one node of a class has less of for pods than it was launched for.
+// Observation lists what one node of a class has less of for pods than it was launched for.
 type Observation struct {
 	Type     string               `json:"type"`
 	Instance string               `json:"instance"` // id
 	Has      []resources.Extended `json:"has"`      // of what is short, sorted by name
 }
 
-// witnesses is how many nodes must say the same before others are expected to be like them: one may be broken, or lie.
+// witnesses is the number of nodes that must say the same before others are expected to be like them: one may be
+// broken, or lie.
 const witnesses = 2
 
 // What nodes can plausibly have less of than was estimated. What lies below is no estimate gone wrong.

@@ -12,8 +12,8 @@ const (
 	xenVolumes   = 39
 )
 
-// ebsVolumes is how many EBS volumes the CSI driver attaches to an instance that starts with so many network interfaces
-// and volumes of its own. The driver counts both once, when it starts, and offers one at least.
+// ebsVolumes returns the number of EBS volumes that the CSI driver attaches to an instance that starts with so many
+// network interfaces and volumes of its own. The driver counts both once, when it starts, and offers one at least.
 func (f *Facts) ebsVolumes(interfaces, disks int64) int64 {
 	most, shared := f.MaxEBSVolumes, f.SharedVolumeSlots
 	switch {
@@ -30,8 +30,8 @@ func (f *Facts) ebsVolumes(interfaces, disks int64) int64 {
 	return max(1, most-max(disks, 1))
 }
 
-// deviceSlots is how many slots accelerators and the instance store take, as far as it is known without asking EC2: of
-// the instance store one.
+// deviceSlots returns the number of slots that accelerators and the instance store take, as far as it is known without
+// asking EC2: of the instance store one.
 func (f *Facts) deviceSlots() (n int64) {
 	n = min(f.LocalNVMeGB, 1)
 	for _, list := range [][]Accelerator{f.GPUs, f.InferenceAccelerators, f.MediaAccelerators, f.FPGAs} {

@@ -16,7 +16,8 @@ import (
 // mostSteps bounds the work of one evaluation, in cel-go's units of cost. What compares and computes needs some dozens.
 const mostSteps = 10_000
 
-// Variables are what an expression can ask of an instance type. In maxPods, MaxPods is what it would be without it.
+// Variables holds the facts of an instance type that an expression can use. In maxPods, MaxPods is what it would be
+// without it.
 type Variables struct {
 	VCPUs, MemoryMiB       int64
 	DefaultENIs, IPsPerENI int64

@@ -10,8 +10,8 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// FleetMetrics is how the nodes stand: how many they are and what they cost in USD per hour, together and by pool and
-// capacity type, and how old the catalog is that says so. NodeOverlays do not change what EC2 charges, so they do not
+// FleetMetrics returns the number of the nodes and what they cost in USD per hour, together and by pool and capacity
+// type. It returns the age of the catalog that says so too. NodeOverlays do not change what EC2 charges, so they do not
 // count. A claim without an instance costs nothing yet; an instance whose price nobody knows counts at the on-demand
 // price of its type, or 0 if there is none.
 func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time) []Record {
@@ -43,7 +43,7 @@ func FleetMetrics(claims []cluster.Claim, c instancetypes.Catalog, now time.Time
 	return out
 }
 
-// claimPrice is what EC2 charges for the claim's instance, in USD per hour.
+// claimPrice returns what EC2 charges for the claim's instance, in USD per hour.
 func claimPrice(c instancetypes.Catalog, claim cluster.Claim) float64 {
 	usd, _ := c.Charge(instancetypes.OfferingKeyOf(claim.Labels))
 	return usd

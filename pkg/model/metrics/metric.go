@@ -70,7 +70,7 @@ type Value struct {
 	Numbers []float64
 }
 
-// Record is what was measured for one combination of dimensions.
+// Record holds what was measured for one combination of dimensions.
 type Record struct {
 	By     []Tag
 	Values []Value
@@ -93,7 +93,7 @@ func Durations(name string, d ...time.Duration) Value {
 	return v
 }
 
-// definition is what CloudWatch is told about one line.
+// definition tells CloudWatch how to read the metrics of one line.
 type definition struct {
 	Timestamp         int64 // milliseconds
 	CloudWatchMetrics []directive

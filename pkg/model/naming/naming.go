@@ -25,7 +25,7 @@ const (
 	longestSuffix = len("-reservationinterruption")
 )
 
-// Names are those of one cluster's resources.
+// Names makes the names of one cluster's resources.
 type Names struct {
 	Prefix  string // put before every name; usually empty
 	Cluster string
@@ -36,7 +36,7 @@ func (n Names) Function(short string) string {
 	return n.FunctionPrefix() + short
 }
 
-// FunctionPrefix is how the names of all functions of the cluster begin.
+// FunctionPrefix returns the prefix of the names of all functions of the cluster.
 func (n Names) FunctionPrefix() string {
 	return n.withCluster("joiner-", longestFunction-longestSuffix) + "-"
 }

@@ -142,7 +142,7 @@ func podsByOwner(pods []cluster.Pod, leaving map[string]bool) map[string][]clust
 	return out
 }
 
-// remainingByOwner are how many more pods of each controller each host is held for than stand there.
+// remainingByOwner returns by host how many more pods of each controller it is held for than stand there.
 func remainingByOwner(pods []cluster.Pod, held []cluster.StateNode) []map[string]int {
 	out := make([]map[string]int, len(held))
 	at := map[string]map[string]int{}
@@ -161,7 +161,7 @@ func remainingByOwner(pods []cluster.Pod, held []cluster.StateNode) []map[string
 	return out
 }
 
-// OwnerNominations are what nodes are held for beside pods that tolerate their hold.
+// OwnerNominations tells for which pods nodes are held beside those that tolerate their hold.
 type OwnerNominations struct {
 	now    time.Time
 	drains map[string]bool // disruptions of which pods are evicted, or are about to be, by id

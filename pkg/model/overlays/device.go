@@ -45,8 +45,8 @@ func give(t *instancetypes.Type, resource string, n int64) {
 	}
 }
 
-// bundlesOf is how often nodes of the type have the devices of all parts on one PCIe root: that many pods find theirs,
-// whichever of the devices the scheduler gives to whom.
+// bundlesOf returns how many times nodes of the type have the devices of all parts on one PCIe root. That many pods
+// find theirs, whichever of the devices the scheduler gives to whom.
 func bundlesOf(t instancetypes.Type, parts []cluster.DeviceClass) (n int64) {
 	roots := instancetypes.PCIeRoots(t.Name)
 	for _, of := range []string{instancetypes.ResourceNVIDIA, instancetypes.ResourceEFA} {

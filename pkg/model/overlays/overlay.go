@@ -13,13 +13,13 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// PoolOfferings is what a pool may launch from, before any overlay.
+// PoolOfferings holds the types that a pool may launch from, before any overlay.
 type PoolOfferings struct {
 	Pool  cluster.Pool
 	Types []instancetypes.Type
 }
 
-// Verdict is what became of one overlay.
+// Verdict is the result for one overlay.
 type Verdict struct {
 	Overlay  string
 	Invalid  string // why it makes no sense, empty if it does
@@ -35,9 +35,9 @@ func JudgeOverlays(overlays []cluster.Overlay, shelves []PoolOfferings) []Verdic
 	return applyInOrder(overlays, shelves).verdicts
 }
 
-// OfferingsByPool are what the pools of the snapshot may launch from, sorted by pool; types gives that of a class.
-// Pools that no overlay can tell apart share the shelf of the first of them. Pools that are being deleted or whose
-// class is gone have none.
+// OfferingsByPool returns the types that the pools of the snapshot may launch from, sorted by pool; types returns those
+// of a class. Pools that no overlay can tell apart share the shelf of the first of them. Pools that are being deleted
+// or whose class is gone have none.
 func OfferingsByPool(s cluster.Snapshot, types func(class string) []instancetypes.Type) []PoolOfferings {
 	out, _ := groupPools(s, memoize(types))
 	return out
@@ -161,7 +161,7 @@ type overlayBook struct {
 	verdicts []Verdict
 }
 
-// typeOverlay is what is set for one type of one shelf.
+// typeOverlay holds the price and the capacity that are set for one type of one shelf.
 type typeOverlay struct {
 	price    []overlayMark // by index of the offering; nil if nothing is set
 	capacity map[string]overlayMark
@@ -294,7 +294,7 @@ func (m overlayMark) afterOverlay(o *cluster.Overlay) overlayMark {
 	return m
 }
 
-// overlaidTypes are those of a shelf as the book says.
+// overlaidTypes returns the types of a shelf as the book says.
 func (b *overlayBook) overlaidTypes(shelf int) []instancetypes.Type {
 	out := slices.Clone(b.shelves[shelf].Types)
 	for i := range out {

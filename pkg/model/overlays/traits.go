@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// overlayTraits are what overlays can tell pools apart by.
+// overlayTraits holds the traits by which overlays can tell pools apart.
 type overlayTraits struct {
 	keys  []string                   // of labels
 	names []requirements.Requirement // on the pool's name

@@ -147,7 +147,7 @@ type Removal struct {
 	Why   string
 }
 
-// StoppedCapacity is what a plan says about nodes whose instances are stopped.
+// StoppedCapacity is the part of a plan about nodes whose instances are stopped.
 type StoppedCapacity struct {
 	Starts   []Start     `json:",omitempty"` // sorted by claim
 	Filled   bool        // Placed and Unplaced were looked for in this pass
@@ -188,8 +188,8 @@ func (l Launch) Clone() Launch {
 // AllLaunches are the nodes that the plan makes, for pods and for static pools.
 func (p Plan) AllLaunches() []Launch { return slices.Concat(p.Launches, p.Fixed) }
 
-// BoundGap is how much more the plan costs than the lower bound, as a part of the bound: 0.02 for 2 %. It is 0 without
-// a bound.
+// BoundGap returns the cost of the plan above the lower bound, as a part of the bound: 0.02 for 2 %. It is 0 without a
+// bound.
 func (p Plan) BoundGap() float64 {
 	if p.LowerBoundUSD <= 0 {
 		return 0
@@ -197,7 +197,7 @@ func (p Plan) BoundGap() float64 {
 	return p.TotalPrice()/p.LowerBoundUSD - 1
 }
 
-// TotalPrice is what the launches' chosen offerings cost together, in USD per hour.
+// TotalPrice returns the price of the launches' chosen offerings together, in USD per hour.
 func (p Plan) TotalPrice() float64 {
 	var sum float64
 	for _, l := range p.Launches {

@@ -13,7 +13,7 @@ const (
 	Summary
 )
 
-// Detail is how many series are sent.
+// Detail says how many series are sent.
 type Detail int
 
 // The degrees of detail, each with those before.

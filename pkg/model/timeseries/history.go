@@ -13,10 +13,10 @@ import (
 	"joiner.sh/pkg/model/lists"
 )
 
-// mostStarting is how many pods are remembered until they are ready.
+// mostStarting caps the pods that are remembered until they are ready.
 const mostStarting = 20_000
 
-// History is what one observation tells the next, and what has been counted since the first.
+// History holds what one observation tells the next, and what has been counted since the first.
 type History struct {
 	At       time.Time             `json:"at"` // of the last observation, zero for none
 	Totals   Totals                `json:"totals,omitempty"`
@@ -43,7 +43,7 @@ type knownClaim struct {
 	Notice       string    `json:"notice,omitempty"` // of EC2, that was counted
 }
 
-// Activity is what was done between two observations and stands nowhere.
+// Activity holds what was done between two observations and stands nowhere.
 type Activity struct {
 	Deleted     map[string]string // NodeClaims by name: the reason that they were deleted for
 	Evictions   map[string]int    // by the code that the API server answered with

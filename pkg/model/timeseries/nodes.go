@@ -37,7 +37,7 @@ func nodeLabels(n cluster.StateNode) []Label {
 	return makeLabels(pairs...)
 }
 
-// usage is what the pods of a node request.
+// usage holds the requests of the pods of a node.
 type usage struct{ all, daemons resources.List }
 
 func usageByNode(s cluster.Snapshot) map[string]usage {
@@ -86,7 +86,7 @@ func inUnits(resource string, amount int64) float64 {
 	return float64(amount)
 }
 
-// listUtilization is what all pods request of all nodes.
+// listUtilization adds what all pods request of all nodes, in percent by resource.
 func (l *lister) listUtilization() {
 	use := usageByNode(l.s)
 	var have, used resources.List

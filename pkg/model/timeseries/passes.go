@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// Disruption is what one pass decided about disruption. Reasons are Karpenter's, in lower case.
+// Disruption holds what one pass decided about disruption. Reasons are Karpenter's, in lower case.
 type Disruption struct {
 	Took       time.Duration
 	Begun      []Decision
@@ -26,7 +26,7 @@ type Decision struct {
 	Pools    []string // without repetition
 }
 
-// name is what Karpenter calls the decision.
+// name returns Karpenter's name of the decision.
 func (d Decision) name() string {
 	if d.Replaces {
 		return "replace"

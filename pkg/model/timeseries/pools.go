@@ -69,7 +69,7 @@ func (l *lister) listPools() {
 	l.listCosts()
 }
 
-// listCosts is what the nodes of each pool cost: by pool as NodeOverlays have it, and all together as AWS lists it.
+// listCosts adds the cost of the nodes of each pool: by pool as NodeOverlays have it, and all together as AWS lists it.
 func (l *lister) listCosts() {
 	type group struct{ pool, capacityType string }
 	nodes, cost, total := map[group]int{}, map[string]float64{}, 0.0

@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// command is what is read of the annotation of a disruption.
+// command holds the fields that are read of the annotation of a disruption.
 type command struct {
 	ID     string `json:"id"`
 	Reason string `json:"reason"`
@@ -34,7 +34,7 @@ func commandReasons(claims []cluster.Claim) map[string]string {
 	return out
 }
 
-// noticeOf is what EC2 announced about the NodeClaim's instance, as far as that stands on the NodeClaim; empty for
+// noticeOf returns what EC2 announced about the NodeClaim's instance, as far as that stands on the NodeClaim; empty for
 // nothing.
 func noticeOf(c cluster.Claim) string {
 	if reason := c.Annotations[v1.AnnotationDeletionReason]; reason != "" {

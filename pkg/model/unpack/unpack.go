@@ -10,7 +10,7 @@ import (
 	"io"
 )
 
-// Bounds are what a text may have, and honest ones are far from.
+// Bounds caps what a text may have; honest ones are far from it.
 type Bounds struct {
 	Bytes   int64 // unpacked
 	Objects int   // with nulls, which become objects too
