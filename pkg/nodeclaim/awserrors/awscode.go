@@ -9,7 +9,7 @@ import (
 	"strings"
 )
 
-// coded is what the SDK's errors with an answer of AWS have in common.
+// coded is implemented by those errors of the SDK that hold an answer of AWS.
 type coded interface {
 	error
 	ErrorCode() string
@@ -24,7 +24,7 @@ func CodeOf(err error) string {
 	return ""
 }
 
-// MessageOf is what AWS says beside the code, empty for an error that is no answer of AWS.
+// MessageOf returns what AWS says beside the code, empty for an error that is no answer of AWS.
 func MessageOf(err error) string {
 	if c, ok := errors.AsType[coded](err); ok {
 		return c.ErrorMessage()
@@ -166,13 +166,13 @@ func NoCapacity(code string) bool {
 	return false
 }
 
-// longest is how many bytes of an error that is not understood people are shown.
+// longest is the largest number of bytes that people are shown of an error that is not understood.
 const longest = 300
 
 // LaunchFailed is the reason of a launch that failed in a way we know no word for.
 const LaunchFailed = "LaunchFailed"
 
-// reasonRule is what an error text means.
+// reasonRule gives the meaning of an error text.
 type reasonRule struct {
 	all     []string // that the text holds
 	reason  string

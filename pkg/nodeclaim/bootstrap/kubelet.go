@@ -10,7 +10,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
-// kubeletAmount is what an amount or a threshold of the kubelet's configuration looks like, and the name of one.
+// kubeletAmount matches an amount or a threshold of the kubelet's configuration, and the name of one.
 const kubeletAmount = `^[0-9A-Za-z.+%-]+$`
 
 // checkKubelet refuses what would be another setting, or another line, in a family whose kubelet is told by flags. A

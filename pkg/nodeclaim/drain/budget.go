@@ -10,15 +10,15 @@ import (
 	"joiner.sh/pkg/model/lists"
 )
 
-// DisruptionBudgets is what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It spares
-// the eviction API questions whose answer is known; what it lets pass, the API judges.
+// DisruptionBudgets holds what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It
+// spares the eviction API questions whose answer is known; what it lets pass, the API judges.
 type DisruptionBudgets struct {
 	index cluster.BudgetIndex
 	left  map[*cluster.Budget]int32
 	stirs map[*cluster.Budget]bool // nil until asked: see ChangesSoon
 }
 
-// mostNamed is how many budgets of a pod are named.
+// mostNamed caps the budgets of a pod that are named.
 const mostNamed = 3
 
 // NewBudgets starts a pass with what the budgets allow now.
@@ -78,7 +78,7 @@ func (b *DisruptionBudgets) concern(p cluster.Pod, now time.Time) bool {
 	return p.Protected(now) || p.Phase != "Pending" && len(b.index.Selecting(&p)) > 0
 }
 
-// startsWithin is how long a pod that is not ready is thought to be starting.
+// startsWithin is the time for which a pod that is not ready is thought to be starting.
 const startsWithin = 5 * time.Minute
 
 // ChangesSoon reports whether a pod of the node is shutting down, or waits for a budget of which some pod comes or

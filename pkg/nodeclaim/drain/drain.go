@@ -11,11 +11,11 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// stuckAfter is how long past its deletion time a pod is waited for (stuck terminating).
+// stuckAfter is the time past its deletion time for which a pod is waited for (stuck terminating).
 const stuckAfter = time.Minute
 
-// unwatched is how long nobody may look, between one invocation and the next: what would be too late by then is done
-// now.
+// unwatched is the time for which nobody may look, between one invocation and the next: what would be too late by then
+// is done now.
 const unwatched = 10 * time.Second
 
 // longestPass bounds what is made of a pass that took long, so that budgets count for most of two minutes.
@@ -31,7 +31,7 @@ type DrainTimes struct {
 	looked time.Duration // after Now
 }
 
-// DrainStep is what to do on the node now. With Done nothing is left to wait for.
+// DrainStep holds what to do on the node now. With Done nothing is left to wait for.
 type DrainStep struct {
 	Actions []plan.Action // sorted by pod
 	Waiting []string      // pods still on the node, with the reason, sorted

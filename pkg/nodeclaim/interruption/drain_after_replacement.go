@@ -27,7 +27,7 @@ func AwaitsReplacement(claims []cluster.Claim, now time.Time) bool {
 	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return now.Before(FirstUntil(c)) })
 }
 
-// WaitingDrains are those that wait until each of their pods has a place on a node that there is or that EC2 has
+// WaitingDrains holds the drains that wait until each of their pods has a place on a node that there is or that EC2 has
 // accepted to make.
 type WaitingDrains struct {
 	of    map[string]*waitingDrain // by pod that has none yet

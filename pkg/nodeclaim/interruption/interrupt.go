@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// Kind is what a notice is about, in the words of the metrics.
+// Kind is the subject of a notice, in the words of the metrics.
 type Kind string
 
 // The kinds of notices.
@@ -59,7 +59,7 @@ const (
 	ForgetPods                     // nothing runs there any more: remove them
 )
 
-// Outcome is what a notice asks for. The zero value asks for nothing.
+// Outcome holds what a notice asks for. The zero value asks for nothing.
 type Outcome struct {
 	Claim cluster.Claim
 	Found bool
@@ -203,7 +203,7 @@ func outcomeFor(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 	return Outcome{Final: true, Why: "it is not ours"}
 }
 
-// madeAt is when the notice was made; no notice is from the future.
+// madeAt returns the time when the notice was made; no notice is from the future.
 func (n Notice) madeAt(now time.Time) time.Time {
 	if n.Time.IsZero() || n.Time.After(now) {
 		return now
@@ -232,9 +232,9 @@ func (o Outcome) addEvent(t NoticeEvent) Outcome {
 	return o
 }
 
-// podDeadline is when the pods of an instance that is taken back must have ended. A clock that is ahead of ours and a
-// notice that comes late change no more than what is left: never more than the notice time from now, never less than a
-// few seconds.
+// podDeadline returns the time by which the pods of an instance that is taken back must have ended. A clock that is
+// ahead of ours and a notice that comes late change no more than what is left. That is never more than the notice time
+// from now, never less than a few seconds.
 func podDeadline(n Notice, now time.Time) time.Time {
 	end := now
 	if !n.Time.IsZero() && n.Time.Before(now) {

@@ -114,8 +114,8 @@ func WithoutAdmitted(s cluster.Snapshot, going []PendingReplacement) cluster.Sna
 	return s
 }
 
-// ClaimsForReplacement is how many nodes a pass may make, 0 for any number: at least as many as the first node that may
-// go has pods. A node whose pods each need a new one would stay for ever otherwise.
+// ClaimsForReplacement returns the number of nodes that a pass may make, 0 for any number: at least as many as the
+// first node that may go has pods. A node whose pods each need a new one would stay for ever otherwise.
 func ClaimsForReplacement(s cluster.Snapshot, going []PendingReplacement) int {
 	first := slices.IndexFunc(going, func(g PendingReplacement) bool { return g.Wait == "" && g.Node != "" })
 	if first < 0 || s.Rules.MaxClaims == 0 {

@@ -18,7 +18,7 @@ const (
 	lead          = time.Hour // before EC2's date a node goes whatever budgets say
 )
 
-// RebalanceChoice is what a rebalance recommendation does.
+// RebalanceChoice says what a rebalance recommendation does.
 type RebalanceChoice string
 
 // The choices.
@@ -28,7 +28,7 @@ const (
 	Replace RebalanceChoice = "replace" // and a replacement from another pool of capacity, and then the drain
 )
 
-// RebalancePolicy is what a recommendation does to the nodes of one pool.
+// RebalancePolicy says what a recommendation does to the nodes of one pool.
 type RebalancePolicy struct {
 	Choice RebalanceChoice
 	MinAge time.Duration // a younger node is not left on a recommendation, or recommendations could chase each other
@@ -212,7 +212,7 @@ func toSecond(l ReplaceRequest) ReplaceRequest {
 	return l
 }
 
-// statusLag is how late EC2's status may tell of a date that AWS Health has announced.
+// statusLag is the delay with which EC2's status may tell of a date that AWS Health has announced.
 const statusLag = 5 * time.Minute
 
 // IsWithdrawn reports whether EC2 has called the date off that the claim's node is to be left for, or moved it to none:

@@ -32,7 +32,7 @@ func DeleteReplaced(s cluster.Snapshot, going []PendingReplacement, p plan.Plan)
 	return out
 }
 
-// room is what the plan has room for now, and not only once more nodes are ready.
+// room holds the places that the plan has for pods now, and not only once more nodes are ready.
 type room struct {
 	s     cluster.Snapshot
 	all   topology.Namespaces

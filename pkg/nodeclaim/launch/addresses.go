@@ -47,8 +47,8 @@ func withSpareAddresses(in Input, cs []candidate) []candidate {
 	return out
 }
 
-// TakenAddresses is how many addresses a node of the order may take in each subnet that it may get into: one, and one
-// for each pod of the smallest type that is asked for there.
+// TakenAddresses returns the number of addresses that a node of the order may take in each subnet that it may get into.
+// That is one, and one for each pod of the smallest type that is asked for there.
 func (o Order) TakenAddresses() map[string]int64 {
 	out := map[string]int64{}
 	for _, t := range o.Templates {

@@ -46,7 +46,7 @@ func familyDevices(family string) []BlockDevice {
 	return out
 }
 
-// networkInterfaces are those of the class, else those for EFA, else one.
+// networkInterfaces returns the interfaces of the class, else those for EFA, else one.
 func networkInterfaces(in Input, efa []instancetypes.NetworkDevice) []NetworkInterface {
 	whole := wholeInterface(in)
 	var out []NetworkInterface
@@ -106,7 +106,7 @@ func (t Template) hasEFA() bool {
 		func(n NetworkInterface) bool { return strings.HasPrefix(n.Type, "efa") })
 }
 
-// valueOrZero is what p points to, or nothing.
+// valueOrZero returns the value that p points to, or the zero value.
 func valueOrZero[T any](p *T) T {
 	var zero T
 	if p == nil {

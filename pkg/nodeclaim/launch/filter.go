@@ -155,7 +155,7 @@ func fewerThanMinValues(reqs requirements.Set, cs []candidate) string {
 	return ""
 }
 
-// countValues is how many of the values that a requirement with minValues allows the candidates have.
+// countValues returns how many of the values that a requirement with minValues allows the candidates have.
 func countValues(r requirements.Requirement, cs []candidate) (n int) {
 	if r.MinValues == 0 {
 		return 0

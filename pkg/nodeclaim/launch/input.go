@@ -16,7 +16,7 @@ type Input struct {
 	Types    []instancetypes.Type // of Resolved, with what is unavailable marked
 	Cluster  Cluster
 
-	// Addresses is what subnets of the class have left, by id. Of one that is missing it is not known.
+	// Addresses holds what subnets of the class have left, by id. Of one that is missing it is not known.
 	Addresses map[string]SubnetAddresses
 
 	// Batch makes the order one for so many claims that are alike, of which Claim stands for all. The zero value is for
@@ -28,13 +28,13 @@ type Input struct {
 	RelaxMinValues bool
 }
 
-// SubnetAddresses is what a subnet has left.
+// SubnetAddresses holds the addresses that a subnet has left.
 type SubnetAddresses struct {
 	Left  int64 // addresses for further nodes; 0 of a subnet that takes none
 	Spare int64 // what is left of them when all nodes on their way are full of pods; may be negative
 }
 
-// Cluster is what a node has to know of its cluster.
+// Cluster holds what a node has to know of its cluster.
 type Cluster struct {
 	Name        string
 	Endpoint    string // URL of the API server

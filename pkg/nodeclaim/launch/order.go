@@ -91,7 +91,7 @@ type ConnectionTracking struct {
 	UDPSec            int32
 }
 
-// Metadata is how the instance reaches its metadata service. Tags in metadata are always disabled, because tag keys
+// Metadata says how the instance reaches its metadata service. Tags in metadata are always disabled, because tag keys
 // with a slash are not allowed there.
 type Metadata struct {
 	HTTPEndpoint string // enabled or disabled
@@ -137,7 +137,7 @@ func (o Order) Reservation(typ, zone string) string {
 	return ""
 }
 
-// Count is how many instances are asked for.
+// Count returns the number of instances that are asked for.
 func (o Order) Count() int { return max(1, o.Batch.Size) }
 
 // String says what is asked for, for whom and how many offerings would do.

@@ -7,8 +7,8 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// placementPartition is the one of the class's placement group that the claim requires, the first as text of those that
-// it allows; 0 lets EC2 choose, where the claim refuses none.
+// placementPartition returns the partition of the class's placement group that the claim requires, the first as text of
+// those that it allows. 0 lets EC2 choose, where the claim refuses none.
 func placementPartition(in Input) int32 {
 	g := in.Resolved.Placement
 	wanted, ok := in.Claim.Requirements.Get(instancetypes.LabelPartition)

@@ -105,7 +105,7 @@ func rehearsalType(in Input, asked map[string]bool) (best *instancetypes.Type, f
 	return best, best != nil
 }
 
-// rehearsalPrice is what the type costs on demand, 0 when the class cannot have it so.
+// rehearsalPrice returns the on-demand price of the type, in USD per hour, 0 when the class cannot have it so.
 func rehearsalPrice(t *instancetypes.Type) float64 {
 	for _, o := range t.Offerings {
 		if o.CapacityType == instancetypes.OnDemand && o.Available {

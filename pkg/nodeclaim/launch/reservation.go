@@ -110,7 +110,7 @@ func reservationSelection(r instancetypes.Reservation, open bool) ReservationSel
 	return ReservationSelection{Preference: reservationOnly, ID: r.ID}
 }
 
-// reservationLabels are those of nodes in the reservation.
+// reservationLabels returns the labels of nodes in the reservation.
 func reservationLabels(r instancetypes.Reservation) map[string]string {
 	if r.ID == "" {
 		return nil

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Launched is what a launch writes into its claim.
+// Launched holds what a launch writes into its claim.
 type Launched struct {
 	ProviderID  string
 	ImageID     string

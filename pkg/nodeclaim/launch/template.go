@@ -24,7 +24,7 @@ const (
 	resourceEnclave = "eks.amazonaws.com/nip-slots"
 )
 
-// templateGroup is what of an instance type goes into a template.
+// templateGroup holds the parts of an instance type that go into a template.
 type templateGroup struct {
 	image    string
 	maxPods  int64
@@ -82,7 +82,7 @@ func newTemplate(in Input, o Order, g templateGroup, efa []instancetypes.Network
 	return t, nil
 }
 
-// TemplatePrefix is how the names of all templates of a cluster begin, and of no others.
+// TemplatePrefix returns the prefix of the names of all templates of a cluster, and of no others.
 func TemplatePrefix(cluster string) string { return "joiner/" + cluster + "/" }
 
 func userData(in Input, capacityType string, g templateGroup) (string, error) {
@@ -140,8 +140,8 @@ func bootTaints(c cluster.Claim) []cluster.Taint {
 	return out
 }
 
-// imageVersion is what tells the version of a Bottlerocket image: the alias, else the name of the image, else that of
-// another image of the class.
+// imageVersion returns what tells the version of a Bottlerocket image: the alias, else the name of the image, else that
+// of another image of the class.
 func imageVersion(c *awsv1.EC2NodeClass, image string) string {
 	if alias, ok := c.Alias(); ok {
 		return alias.Version
@@ -169,7 +169,7 @@ func tenancyFor(in Input) string {
 // usesIPv6 reports whether pods and nodes have IPv6 addresses.
 func usesIPv6(in Input) bool { return strings.Contains(in.Cluster.DNSAddress, ":") }
 
-// metadataOptions is how the metadata service answers.
+// metadataOptions returns how the metadata service answers.
 func metadataOptions(in Input) Metadata {
 	m := Metadata{HTTPEndpoint: "disabled", HTTPProtocol: "disabled", HopLimit: 2, HTTPTokens: "required"}
 	if usesIPv6(in) {

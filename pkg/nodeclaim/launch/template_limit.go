@@ -45,7 +45,7 @@ func typesOf(t Template, cs []candidate) (out []candidate) {
 	return out
 }
 
-// missingValues is how many values the candidates lack of what the claim's minValues want.
+// missingValues returns the number of values that the candidates lack of what the claim's minValues want.
 func missingValues(reqs requirements.Set, cs []candidate) (n int) {
 	for _, r := range reqs.All() {
 		n += max(0, r.MinValues-countValues(r, cs))

@@ -12,7 +12,7 @@ import (
 // initializationTimeout is the reason of a claim whose node did not become usable in time.
 const initializationTimeout = "initialization_timeout"
 
-// missingAllowed is how many nodes of a type may lack a resource before none are bought for it: one may be broken.
+// missingAllowed caps the nodes of a type that may lack a resource while it is bought for it: one may be broken.
 const missingAllowed = 2
 
 // noteMissing notes the resources that the claim's node never had, if that is why it ends.

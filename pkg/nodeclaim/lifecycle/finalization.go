@@ -14,11 +14,11 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// lateBindingWatch is how long a drained node is watched for pods that the scheduler was binding when the taint came.
+// lateBindingWatch is the watch over a drained node for pods that the scheduler was binding when the taint came.
 const lateBindingWatch = 5 * time.Second
 
-// tellAfter is how long a drain may take before its claim says anew whom it waits for, whenever that changes: at first
-// it changes with every pod.
+// tellAfter is the time that a drain may take before its claim says anew whom it waits for, whenever that changes: at
+// first it changes with every pod.
 const tellAfter = 15 * time.Second
 
 // finalizeClaim returns the next actions for a claim that is being deleted: deadline, drain, volumes, instance,
@@ -90,7 +90,7 @@ func byDeadline(a, b cluster.Claim) int {
 	return x.Compare(y)
 }
 
-// drainDeadline is when draining the claim's nodes ends by force, zero for never. It is fixed once, in an annotation.
+// drainDeadline returns when draining the claim's nodes must end, zero for never. It is fixed once, in an annotation.
 func (v finalizer) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
 	if t = c.Deadline(); !t.IsZero() || c.TerminationGrace == nil {
 		return nil, t
@@ -327,8 +327,8 @@ func isExcluded(n cluster.Node) bool {
 	return excluded
 }
 
-// balancersNeed is how long before its end by force a node leaves load balancers, whatever its pods wait for: a target
-// group gives the connections of a target 300 seconds unless it says otherwise.
+// balancersNeed is the time before its end by force at which a node leaves load balancers, whatever its pods wait for.
+// A target group gives the connections of a target 300 seconds unless it says otherwise.
 const balancersNeed = 5 * time.Minute
 
 // endsSoon reports whether load balancers need the time until the deadline to let go of a node.

@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// impairedFor is how long a status check must have failed before it counts.
+// impairedFor is the time for which a status check must have failed before it counts.
 const impairedFor = 2 * time.Minute
 
 // endImpaired ends a claim whose instance fails a status check of EC2, by force: nothing on it can be relied on any
@@ -42,9 +42,9 @@ func (v index) impairmentOf(c cluster.Claim) (reason, why string) {
 	return "", ""
 }
 
-// pendingChanges is what dates of EC2 for the claim's instance ask for that was not done for them yet, whether AWS
-// Health has announced them or not. Of several dates the earliest counts, and replaces one that EC2 has moved; one that
-// EC2 has called off is taken back. A claim that is being deleted gets an earlier deadline at most.
+// pendingChanges returns the actions that dates of EC2 for the claim's instance ask for and that were not done for them
+// yet, whether AWS Health has announced them or not. Of several dates the earliest counts, and replaces one that EC2
+// has moved; one that EC2 has called off is taken back. A claim that is being deleted gets an earlier deadline at most.
 func (v state) pendingChanges(c cluster.Claim) (out []plan.Action, doomed bool) {
 	i, ok := v.instances[c.ProviderID]
 	if !ok || c.ProviderID == "" || i.Gone() {

@@ -10,8 +10,8 @@ import (
 )
 
 const (
-	// lastLaunch is how long before the launch time-out no launch begins any more. One that has begun is over by then,
-	// and EC2 lists its instance.
+	// lastLaunch is the time before the launch time-out from which no launch begins any more. One that has begun is
+	// over by then, and EC2 lists its instance.
 	lastLaunch = 30 * time.Second
 )
 
@@ -40,7 +40,7 @@ func (v index) hasJoinedUnknown(c cluster.Claim) bool {
 	return ok && len(v.nodes[i.ProviderID()]) == 1
 }
 
-// launchLimit is how long the claim may stay without its instance: one that runs already has the time of a
+// launchLimit returns the time that the claim may stay without its instance: one that runs already has the time of a
 // registration, in which provision asks for it again.
 func (v index) launchLimit(c cluster.Claim) time.Duration {
 	if _, ok := v.startedInstance(c); ok {

@@ -15,7 +15,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/drain"
 )
 
-// Plan is what one pass does.
+// Plan holds what one pass does.
 type Plan struct {
 	Actions []plan.Action
 	// Busy says that some object has a next step soon, so that it is worth looking again in a second.

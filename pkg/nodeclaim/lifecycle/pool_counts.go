@@ -35,7 +35,7 @@ func (v state) countPoolNodes() []plan.Action {
 	return out
 }
 
-// registrationOutcome is how it ended that a node should register for the claim, if it ends with these actions. A pool
+// registrationOutcome returns how the registration of a node for the claim ended, if it ends with these actions. A pool
 // is told of its own claims only.
 func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cluster.Registration, ended bool) {
 	if p, ok := v.s.PoolOf(c.Pool); !ok || p.UID == "" || p.UID != c.PoolUID {

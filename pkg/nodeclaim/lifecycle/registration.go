@@ -51,13 +51,13 @@ func lacksPartition(c cluster.Claim) bool {
 	return open && number == ""
 }
 
-// NotJoined is what a claim says of an instance whose node is not there yet.
+// NotJoined returns the condition of a claim whose instance has no node yet.
 func NotJoined() cluster.Condition {
 	return cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown", Reason: v1.ReasonNodeNotFound,
 		Message: "no node with this provider id has joined the cluster yet"}
 }
 
-// absentNode is what a claim says that has no node: none yet, or none any more.
+// absentNode returns the condition of a claim that has no node: none yet, or none any more.
 func (v index) absentNode(c cluster.Claim) cluster.Condition {
 	k := NotJoined()
 	other, misnamed := v.misnamed[c.ProviderID]

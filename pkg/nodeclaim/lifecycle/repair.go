@@ -86,8 +86,8 @@ func (v state) massIllness(c cluster.Claim) string {
 	return ""
 }
 
-// repairsAllowed is how many more nodes of the pool may be repaired now by the budgets that name the reason Unhealthy.
-// Nodes that are marked for deletion count against them, nodes that are only not ready do not.
+// repairsAllowed returns how many more nodes of the pool may be repaired now by the budgets that name the reason
+// Unhealthy. Nodes that are marked for deletion count against them, nodes that are only not ready do not.
 func (v state) repairsAllowed(p cluster.Pool) int {
 	named := func(b cluster.NodeBudget) bool {
 		return !b.Every && slices.Contains(b.Reasons, string(v1.DisruptionUnhealthy))
@@ -111,7 +111,7 @@ func (v state) repairsAllowed(p cluster.Pool) int {
 	return most
 }
 
-// unhealthyCondition is what ails the node; of several ailments the one that repair waits for the shortest.
+// unhealthyCondition returns what ails the node; of several ailments the one that repair waits for the shortest.
 func unhealthyCondition(n cluster.Node) (worst repairPolicy, since time.Time, ill bool) {
 	for _, a := range repairPolicies() {
 		for _, k := range n.Conditions {

@@ -90,7 +90,7 @@ func (v state) stoppedEnds(c cluster.Claim) (reason, why string) {
 	return "", ""
 }
 
-// instanceChanged is why a claim goes whose stopped instance was made another type.
+// instanceChanged is the reason of a claim that goes because its stopped instance was made another type.
 const instanceChanged = "instance_changed"
 
 // typeChanged reports whether the instance of stopped capacity is of another type than was launched. Only a stopped
@@ -124,8 +124,8 @@ func (v state) leaveStopped(c cluster.Claim) (out []plan.Action) {
 	}})
 }
 
-// StartedConditions are those of a claim whose stopped instance was started: from here on it is a node that was
-// launched just now.
+// StartedConditions returns the conditions of a claim whose stopped instance was started: from here on it is a node
+// that was launched just now.
 func StartedConditions() []cluster.Condition {
 	return []cluster.Condition{
 		{Type: v1.ConditionStopped, Status: "False", Reason: v1.ReasonStarting, Message: "its instance was started for pods"},

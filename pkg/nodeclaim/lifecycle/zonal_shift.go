@@ -12,7 +12,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// tellShiftEvery is how often a claim says that its instance stays because of a zonal shift.
+// tellShiftEvery is the shortest time between two events that an instance stays because of a zonal shift.
 const tellShiftEvery = time.Hour
 
 // shiftedZones are the zones, by name, with the ids that ARC shifts traffic away from, as far as a class or a claim
