@@ -16,7 +16,7 @@ import (
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
 
-// valueOf is what a pointer points to, the zero value for none.
+// valueOf returns the value that a pointer points to, the zero value for none.
 func valueOf[T any](p *T) (v T) {
 	if p != nil {
 		v = *p

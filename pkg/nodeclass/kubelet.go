@@ -43,9 +43,9 @@ const kubeletFields = `
 // KubeletFields are the names of the fields of the kubelet's configuration, sorted.
 func KubeletFields() []string { return strings.Fields(kubeletFields) }
 
-// KubeletProblem is why nodes of the class would not run with the spec.kubelet that was written, with its reason; both
-// empty for nothing. Of the fields that Joiner does not read, it knows the names: a kubelet that does not know one does
-// not start. Families but AL2023 cannot take them, and Custom leaves the kubelet to its user.
+// KubeletProblem returns why nodes of the class would not run with the spec.kubelet that was written, with its reason;
+// both empty for nothing. Of the fields that Joiner does not read, it knows the names: a kubelet that does not know one
+// does not start. Families but AL2023 cannot take them, and Custom leaves the kubelet to its user.
 func KubeletProblem(c *awsv1.EC2NodeClass) (reason, message string) {
 	if c.Spec.Kubelet == nil {
 		return "", ""
@@ -74,8 +74,8 @@ func KubeletProblem(c *awsv1.EC2NodeClass) (reason, message string) {
 	return "", ""
 }
 
-// expressionProblem is why an expression of the settings cannot be evaluated for any instance type, empty when all can.
-// A text where Kubernetes wants a number or a quantity is one, as Karpenter's gate NodeClassCEL allows.
+// expressionProblem returns why an expression of the settings cannot be evaluated for any instance type, or "". A text
+// where Kubernetes wants a number or a quantity is one, as Karpenter's gate NodeClassCEL allows.
 func expressionProblem(k *awsv1.KubeletConfiguration) string {
 	if text := k.MaxPodsExpression(); text != "" {
 		if _, err := kubeletexpr.Compile(text); err != nil {

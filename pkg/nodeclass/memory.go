@@ -18,7 +18,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// memoryHolds is how long a type's memory is known that no node has any more.
+// memoryHolds is the time that a class keeps a type's memory, or a shortfall, that no node shows any more.
 const memoryHolds = 60 * 24 * time.Hour
 
 // observedMemories is the content of the annotation.
@@ -27,7 +27,7 @@ type observedMemories struct {
 	Types map[string]observedMemory `json:"types"`
 }
 
-// observedMemory is what a node reported.
+// observedMemory is the memory that a node reported.
 type observedMemory struct {
 	MiB  int64  `json:"mib"`
 	Seen string `json:"seen"` // day, as in 2026-11-22
@@ -78,7 +78,7 @@ func memoryIsPlausible(has, promised int64) bool {
 	return has > 0 && has >= promised-promised/memoryTolerance && has <= promised+promised/memoryTolerance
 }
 
-// recallMemories is what the class carries, if it is of its present images.
+// recallMemories returns what the class carries, if it is of its present images.
 func recallMemories(c *awsv1.EC2NodeClass) observedMemories {
 	m, of := observedMemories{}, imagesHash(c)
 	if json.Unmarshal([]byte(c.Annotations[v1.AnnotationObservedMemory]), &m) != nil || m.Of != of || m.Types == nil {

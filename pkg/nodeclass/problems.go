@@ -37,7 +37,7 @@ func PoolProblems(p *v1.NodePool) []string {
 	return out
 }
 
-// taintProblems are what keeps a kubelet from starting with the taint.
+// taintProblems returns what keeps a kubelet from starting with the taint.
 func taintProblems(t corev1.Taint) []string {
 	var out []string
 	if len(validation.IsQualifiedName(t.Key)) > 0 {

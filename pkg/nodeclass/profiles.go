@@ -16,7 +16,7 @@ type Profile struct {
 	Created  time.Time
 }
 
-// profileMinAge is how old an instance profile is before it can be called unused.
+// profileMinAge is the age from which an instance profile can be called unused.
 const profileMinAge = time.Hour
 
 // UnusedProfiles lists the profiles that no class and no instance needs, sorted by name. A launch that is under way may

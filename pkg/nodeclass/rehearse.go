@@ -22,13 +22,13 @@ import (
 )
 
 const (
-	// rehearsalHolds is how long a verdict that nothing is wrong is good for a class that does not change.
+	// rehearsalHolds is the time for which a verdict that nothing is wrong is good for a class that does not change.
 	rehearsalHolds = 30 * time.Minute
-	// refusalHolds is how long a refusal is: whoever mends what it says, outside of the class, is to see it soon.
+	// refusalHolds is that of a refusal: whoever mends what it says, outside of the class, is to see it soon.
 	refusalHolds = 2 * time.Minute
-	// rolesSettle is how long EC2 may not know what a deployment lets the functions do.
+	// rolesSettle is the time for which EC2 may not know what a deployment lets the functions do.
 	rolesSettle = 10 * time.Minute
-	// profileSettles is how long EC2 may not know an instance profile that was made for the class.
+	// profileSettles is the time for which EC2 may not know an instance profile that was made for the class.
 	profileSettles = 10 * time.Minute
 )
 
@@ -40,7 +40,7 @@ const (
 	authCheckFailed = "AuthCheckFailed" // after the name of the call
 )
 
-// DryRunVerdict is what a rehearsed launch says about a class.
+// DryRunVerdict is the result of a rehearsed launch of a class.
 type DryRunVerdict struct {
 	Reason  string `json:"reason,omitempty"` // why nothing can be launched; empty when it can
 	Message string `json:"message,omitempty"`

@@ -64,7 +64,7 @@ func ObserveShortfalls(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cl
 	return string(text), string(text) != c.Annotations[v1.AnnotationObservedShortfalls]
 }
 
-// recallShortfalls is what the class remembers, if it is of its present spec and images.
+// recallShortfalls returns what the class remembers, if it is of its present spec and images.
 func recallShortfalls(c *awsv1.EC2NodeClass) (m observedShortfalls) {
 	of := c.Annotations[awsv1.AnnotationHash] + "/" + imagesHash(c)
 	if json.Unmarshal([]byte(c.Annotations[v1.AnnotationObservedShortfalls]), &m) != nil || m.Of != of {
@@ -73,7 +73,7 @@ func recallShortfalls(c *awsv1.EC2NodeClass) (m observedShortfalls) {
 	return m
 }
 
-// shortfallsOf is what resolving types is to know of what the class remembers.
+// shortfallsOf returns the observations of the class with which types are to be resolved.
 func shortfallsOf(c *awsv1.EC2NodeClass) (out []instancetypes.Observation) {
 	if c.Annotations[v1.AnnotationObservedShortfalls] == "" {
 		return nil

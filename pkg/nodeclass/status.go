@@ -33,8 +33,8 @@ type Subnet struct {
 	Free             int64 // addresses
 }
 
-// Resolved is what was found for a class. A part whose look-up failed has an error, and the status keeps what it says
-// about it.
+// Resolved holds what was found for a class. A part whose look-up failed has an error, and the status keeps what it
+// says about it.
 type Resolved struct {
 	Images         []Image
 	Subnets        []Subnet
@@ -59,7 +59,7 @@ const (
 // ProfileError says why a class cannot have an instance profile until its user, or who rules IAM, changes something.
 type ProfileError struct{ Reason, Why string }
 
-// Error is what to do about it.
+// Error returns what to do about it.
 func (e *ProfileError) Error() string { return e.Why }
 
 // JoinErrors joins what could not be looked up. What the status tells the user to mend is no error: an alias that does
@@ -217,8 +217,8 @@ func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 	}
 }
 
-// MisreadUserData is what nodes of the class make of user data that was written for images of another family, empty for
-// nothing. They may join all the same, so the class stays Ready.
+// MisreadUserData returns what nodes of the class make of user data that was written for images of another family,
+// empty for nothing. They may join all the same, so the class stays Ready.
 func MisreadUserData(c *awsv1.EC2NodeClass) string {
 	if c.Spec.UserData == nil {
 		return ""

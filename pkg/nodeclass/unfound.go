@@ -22,7 +22,7 @@ const (
 // TermError says that AWS does not take a selector term as it is.
 type TermError struct{ Why string }
 
-// Error is what AWS says about it.
+// Error returns what AWS says about it.
 func (e *TermError) Error() string { return e.Why }
 
 func notTerm(err error) error {

@@ -28,7 +28,7 @@ func UnsupportedReason(version string) string {
 	return ""
 }
 
-// olderKubelets is how many minor versions a kubelet may be behind its API server.
+// olderKubelets is the largest number of minor versions that a kubelet may be behind its API server.
 const olderKubelets = 3
 
 // KubeletVersions returns the versions of Kubernetes that the names of the images tell, sorted. The image of somebody

@@ -83,8 +83,8 @@ func termRefusals(p *cluster.Pod, term []requirements.Requirement) (out []string
 	return out
 }
 
-// preferredTerm is what can be wished of a node that is made, nothing where no such node meets the term. What all of
-// them meet is left out: the API server would refuse a NodeClaim that asks for it. It does not look at the values of
+// preferredTerm returns what can be wished of a node that is made, nothing where no such node meets the term. What all
+// of them meet is left out: the API server would refuse a NodeClaim that asks for it. It does not look at the values of
 // preferences; those that no label can have count as absent.
 func preferredTerm(t corev1.NodeSelectorTerm) (out []requirements.Requirement) {
 	if len(t.MatchFields) > 0 {
@@ -108,8 +108,8 @@ func preferredTerm(t corev1.NodeSelectorTerm) (out []requirements.Requirement) {
 	return out
 }
 
-// nodeRequirement is what is asked of a node's label. Every node has a name, also one that has none yet: who asks for
-// any gets one that is not empty. No label is a number below 0.
+// nodeRequirement returns what is asked of a node's label. Every node has a name, also one that has none yet: who asks
+// for any gets one that is not empty. No label is a number below 0.
 func nodeRequirement(key string, op corev1.NodeSelectorOperator, values []string) (requirements.Requirement, error) {
 	if key == corev1.LabelHostname && op == corev1.NodeSelectorOpExists {
 		return requirements.NewRequirement(key, requirements.NotIn, "")

@@ -113,7 +113,7 @@ func BoundDaemons(list []cluster.Pod) []cluster.Pod {
 	return list
 }
 
-// daemonWeight is how many simple DaemonSets are as much work.
+// daemonWeight returns the number of simple DaemonSets that are as much work.
 func daemonWeight(d *cluster.Pod) int64 {
 	n := 2*len(d.Need.Extended) + len(d.Tolerations)/countsOnceMore
 	for _, t := range d.NodeAffinity {

@@ -26,7 +26,7 @@ const (
 	pcieRoot       = "pcieRoot"
 )
 
-// constraintProblem is why constraints between devices cannot be counted; empty where they can, or there are none.
+// constraintProblem returns why constraints between devices cannot be counted, empty where they can or there are none.
 func constraintProblem(in resourcev1.DeviceClaim) string {
 	if len(in.Constraints) == 0 {
 		return ""
@@ -146,7 +146,7 @@ func (w *wanted) meets(selector map[string]string) bool {
 	})
 }
 
-// mostBundles is how many different bundles count: a cluster has a few, and each is compared with all before it. Of
+// mostBundles caps the different bundles that count: a cluster has a few, and each is compared with all before it. Of
 // 5,000 pods with 256 bundles and as many selectors half and double of it take 0.1 s, four times 0.2 s, all 1.5 s.
 const mostBundles = 20
 
@@ -258,7 +258,7 @@ func findWants(pods []cluster.Pod) (wants map[string]*wanted, bundles map[string
 	return wants, bundles
 }
 
-// rootCount is how many devices of a DeviceClass are on a PCIe root of a node, and how many of them nobody has.
+// rootCount is the number of devices of a DeviceClass on a PCIe root of a node, and how many of them nobody has.
 type rootCount struct{ all, free int64 }
 
 // addBundles gives the nodes the bundles that their devices make. Those that pods of a node have are there for them;
@@ -290,7 +290,7 @@ func (k DeviceCounts) addBundles(s *cluster.Snapshot) {
 	}
 }
 
-// bundlesOn is how many bundles of these parts the devices of a node make, and how many those that nobody has.
+// bundlesOn returns the number of bundles of these parts on a node, and how many of them nobody has.
 func (k DeviceCounts) bundlesOn(node string, parts []cluster.DeviceClass) (all, free int64) {
 	on := func(c cluster.DeviceClass) map[string]rootCount { return k[node][c.Name].roots }
 	for _, root := range slices.Sorted(maps.Keys(on(parts[0]))) {

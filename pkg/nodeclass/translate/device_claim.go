@@ -19,11 +19,11 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// mostDeviceClaims is how many claims of devices a pod may have. A node has 32 devices of a kind at most, and a claim
+// mostDeviceClaims caps the claims of devices that a pod may have. A node has 32 devices of a kind at most, and a claim
 // gets one or more.
 const mostDeviceClaims = 100
 
-// mostDeviceTemplates is how many ResourceClaimTemplates of a namespace count: a team has some dozens, and whoever
+// mostDeviceTemplates caps the ResourceClaimTemplates of a namespace that count: a team has some dozens, and whoever
 // makes more waits alone.
 const mostDeviceTemplates = 1000
 
@@ -54,7 +54,7 @@ func addDeviceTemplates(out *cluster.Pod, p *corev1.Pod) {
 	out.DeviceClaims = slices.Compact(out.DeviceClaims)
 }
 
-// deviceAsk is what one ResourceClaim asks for.
+// deviceAsk holds what one ResourceClaim asks for.
 type deviceAsk struct {
 	byClass  map[string]int64 // how many devices of each DeviceClass
 	together bool             // all of them on one PCIe root
@@ -63,7 +63,7 @@ type deviceAsk struct {
 	of       []requestedClass
 }
 
-// requestedClass is what a request says of the devices that it may get.
+// requestedClass holds what a request says of the devices that it may get.
 type requestedClass struct {
 	request, class string
 	tolerations    []cluster.Toleration
@@ -97,8 +97,8 @@ func newDeviceAsk(in resourcev1.ResourceClaimSpec) deviceAsk {
 	return out
 }
 
-// uncountable is why the devices of a request cannot be counted; empty where they can. Tainted devices that the request
-// tolerates are not counted.
+// uncountable returns why the devices of a request cannot be counted; empty where they can. Tainted devices that the
+// request tolerates are not counted.
 func uncountable(r resourcev1.DeviceRequest) string {
 	e := r.Exactly
 	switch {
@@ -124,7 +124,7 @@ func uncountable(r resourcev1.DeviceRequest) string {
 // deviceResource is the extended resource that Kubernetes names after a DeviceClass.
 func deviceResource(class string) string { return resourcev1.ResourceDeviceClassPrefix + class }
 
-// ClaimedDevices is what ResourceClaims say: which devices are taken, and what those ask for that were made of
+// ClaimedDevices holds what ResourceClaims say: which devices are taken, and what those ask for that were made of
 // templates.
 type ClaimedDevices struct {
 	// Taken are the devices that are allocated, each with the DeviceClass through which a pod got it by an extended
@@ -259,8 +259,8 @@ func (d DeviceClaims) count(ask deviceAsk, into map[string]int64) (why string) {
 	return why
 }
 
-// asksOf is what the claims of the pod ask for that were made of templates with these names or, unless all were made,
-// the templates themselves.
+// asksOf returns what the claims of the pod ask for that were made of templates with these names or, unless all were
+// made, the templates themselves.
 func (d DeviceClaims) asksOf(p *cluster.Pod, names []string) []deviceAsk {
 	if made := d.claimed.made[types.UID(p.UID)]; len(made) == len(names) {
 		return made
@@ -340,7 +340,7 @@ func settleClass(p *cluster.Pod, class, before string, whole bool) {
 	}
 }
 
-// claimedSince is when the oldest pod was created that claims devices, by resource.
+// claimedSince returns the time when the oldest pod was created that claims devices, by resource.
 func claimedSince(pods []cluster.Pod) map[string]time.Time {
 	since := map[string]time.Time{}
 	for i := range pods {

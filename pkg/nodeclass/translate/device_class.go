@@ -13,7 +13,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// DeviceClass is what matters of a DeviceClass.
+// DeviceClass holds what matters of a DeviceClass.
 type DeviceClass struct {
 	cluster.DeviceClass
 	Version  string

@@ -20,7 +20,7 @@ type DeviceID struct {
 	name string
 }
 
-// DeviceSlice is what matters of a ResourceSlice.
+// DeviceSlice holds what matters of a ResourceSlice.
 type DeviceSlice struct {
 	pool           devicePool
 	generation, of int64 // of the pool: its generation, and how many slices it has
@@ -67,7 +67,7 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules [
 	return out
 }
 
-// newestSlices are those of the newest generation of each pool; older ones do not count.
+// newestSlices returns the slices of the newest generation of each pool; older ones do not count.
 func newestSlices(all []DeviceSlice) []DeviceSlice {
 	newest := map[devicePool]int64{}
 	for _, s := range all {
@@ -76,9 +76,8 @@ func newestSlices(all []DeviceSlice) []DeviceSlice {
 	return slices.DeleteFunc(slices.Clone(all), func(s DeviceSlice) bool { return s.generation < newest[s.pool] })
 }
 
-// deviceCount is how many devices of a DeviceClass a node has that are allocated or may be, how many of them were not
-// allocated through that class, how many nobody has, and how many more are tainted. By PCIe root it has those that are
-// no partitions.
+// deviceCount counts the devices of a DeviceClass on a node that are allocated or may be, those not allocated through
+// that class, those that nobody has, and tainted ones beside. By PCIe root it has those that are no partitions.
 type deviceCount struct {
 	all, others, free, tainted int64
 	roots                      map[string]rootCount
@@ -227,7 +226,7 @@ func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
 	}
 }
 
-// askedBeside is how many of the devices of a class pods ask for by other resources than its own.
+// askedBeside returns how many of the devices of a class pods ask for by other resources than its own.
 func askedBeside(c DeviceClass, classes []DeviceClass, asked map[string]int64) (n int64) {
 	for _, other := range classes {
 		units := other.PerRoot > 0 || other.Name == c.Name && cluster.IsClaimed(other.Resource) &&
@@ -239,7 +238,7 @@ func askedBeside(c DeviceClass, classes []DeviceClass, asked map[string]int64) (
 	return n
 }
 
-// askedOnNodes is what pods on the counted nodes ask for of extended resources, by node and resource.
+// askedOnNodes returns what pods on the counted nodes ask for of extended resources, by node and resource.
 func (k DeviceCounts) askedOnNodes(pods []cluster.Pod) map[string]map[string]int64 {
 	asked := map[string]map[string]int64{}
 	for _, p := range pods {

@@ -15,7 +15,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// namedClaim is what matters of a ResourceClaim that pods name.
+// namedClaim holds what matters of a ResourceClaim that pods name.
 type namedClaim struct {
 	ask       deviceAsk
 	deleting  bool
@@ -112,7 +112,7 @@ func (d DeviceClaims) addSharer(key string, p *cluster.Pod, users map[string]map
 	}
 }
 
-// otherUser is who has the devices of the claim beside these pods; empty for nobody.
+// otherUser returns who has the devices of the claim beside these pods; empty for nobody.
 func (c namedClaim) otherUser(pods map[types.UID]bool) (who string) {
 	for _, u := range c.users {
 		if u.APIGroup != "" || u.Resource != "pods" || !pods[u.UID] {
@@ -122,7 +122,7 @@ func (c namedClaim) otherUser(pods map[types.UID]bool) (who string) {
 	return who
 }
 
-// stayer is who has the devices that the pod has, and does not go when its node does; empty for nobody.
+// stayer returns who has the devices that the pod has, and does not go when its node does; empty for nobody.
 func (x sharers) stayer(p *cluster.Pod) string {
 	if x.apart && x.others == "" {
 		i := slices.IndexFunc(x.pods, func(q *cluster.Pod) bool { return q.NodeName != p.NodeName })
@@ -131,10 +131,10 @@ func (x sharers) stayer(p *cluster.Pod) string {
 	return x.others
 }
 
-// askOfNamed is what the pod lacks of the devices of a ResourceClaim that it names, and where that counts: now, anew if
-// only another pod in its stead lacks them, or nowhere. A pod that waits for devices that are allocated may be where
-// these are, and one that shares them with a pod that gets them first goes where that goes. A pod does not move if
-// somebody else has its devices and stays.
+// askOfNamed returns what the pod lacks of the devices of a ResourceClaim that it names, and where that counts. It
+// counts now, anew if only another pod in its stead lacks them, or nowhere. A pod that waits for devices that are
+// allocated may be where these are, and one that shares them with a pod that gets them first goes where that goes. A
+// pod does not move if somebody else has its devices and stays.
 func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string, now, anew map[string]int64) (ask deviceAsk,
 	into map[string]int64) {
 	key := p.Namespace + "/" + name

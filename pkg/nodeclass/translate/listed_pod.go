@@ -30,7 +30,7 @@ type ListedPod struct {
 	deleting     int64
 }
 
-// UID is that of the pod.
+// UID returns the UID of the pod.
 func (p *ListedPod) UID() string { return p.uid }
 
 // HasNode reports whether the pod has a node.
@@ -56,7 +56,7 @@ type PodShapes struct {
 	sweep int // so many are swept
 }
 
-// shapeKey is what pods of one shape have in common at least. Of each, the latest shape is known.
+// shapeKey holds what pods of one shape have in common at least. Of each, the latest shape is known.
 type shapeKey struct {
 	namespace, controller, phase string
 	ready                        bool

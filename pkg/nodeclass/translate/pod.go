@@ -122,7 +122,7 @@ func isUntried(p *corev1.Pod) bool {
 	return !said && p.Spec.NodeName == "" && p.Spec.SchedulerName == corev1.DefaultSchedulerName && !OnFargate(p)
 }
 
-// sinceTrue is when the condition became True, the zero time where it is not.
+// sinceTrue returns the time when the condition became True, the zero time where it is not.
 func sinceTrue(c corev1.PodCondition) time.Time {
 	if c.Status != corev1.ConditionTrue {
 		return time.Time{}
@@ -136,8 +136,8 @@ func OnFargate(p *corev1.Pod) bool {
 	return profile || p.Spec.SchedulerName == "fargate-scheduler"
 }
 
-// needOf is what a node must have free for the pod, and what another in its stead would ask for. They differ while the
-// pod is resized, which its kubelet reports: what a node says makes no other node larger, and names no resource.
+// needOf returns what a node must have free for the pod, and what another in its stead would ask for. They differ while
+// the pod is resized, which its kubelet reports: what a node says makes no other node larger, and names no resource.
 func needOf(p *corev1.Pod) (need, anew resources.List) {
 	asked := resourcehelper.PodRequests(p, resourcehelper.PodResourcesOptions{})
 	need = Amounts(asked).With(resources.Pods, 1)

@@ -11,8 +11,8 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// PodFields is what a ListedPod consists of, for whoever stores pods. Pods of one shape have the same pointer. Times
-// are seconds of the epoch. What it points to must not be changed.
+// PodFields holds the parts of a ListedPod, for whoever stores pods. Pods of one shape have the same pointer. Times are
+// seconds of the epoch. What it points to must not be changed.
 type PodFields struct {
 	Shape        *cluster.Pod // without what stands below
 	Name, UID    string
@@ -33,7 +33,7 @@ func (f *PodFields) SharesAffinity() bool {
 	return own == nil && shared == nil || reflect.DeepEqual(own, shared)
 }
 
-// Fields is what the pod consists of.
+// Fields returns the parts of the pod.
 func (p *ListedPod) Fields() PodFields {
 	return PodFields{Shape: p.shape, Name: p.name, UID: p.uid, Node: p.node.Value(), Labels: p.labels,
 		NodeAffinity: p.nodeAffinity, Claims: p.claims, Created: p.created, Started: p.started, Bound: p.bound,
@@ -54,5 +54,5 @@ func (s *PodShapes) ShareShape(p *cluster.Pod) *cluster.Pod { return s.share(p) 
 // All are the pods in their order.
 func (s SortedPods) All() iter.Seq[*ListedPod] { return slices.Values(s.list) }
 
-// Len is how many there are.
+// Len returns the number of pods.
 func (s SortedPods) Len() int { return len(s.list) }

@@ -35,7 +35,7 @@ const (
 	mostReasons = 10
 )
 
-// podSize is how much a pod asks for.
+// podSize measures what a pod asks for.
 type podSize struct {
 	labels, alternatives, topology, ports, values, text int
 
@@ -273,7 +273,7 @@ func withoutExtras(all []corev1.Container) []corev1.Container {
 	return out
 }
 
-// plainRequests are those of CPU, memory and storage.
+// plainRequests returns the requests of CPU, memory and storage.
 func plainRequests(all corev1.ResourceList) corev1.ResourceList {
 	out := corev1.ResourceList{}
 	for _, name := range []corev1.ResourceName{corev1.ResourceCPU, corev1.ResourceMemory,

@@ -21,7 +21,7 @@ func requiredFeatures(s *corev1.PodSpec) (out []string) {
 	return out
 }
 
-// declaredFeatures are those features of which the node's kubelet says that it has them. Others matter to no pod.
+// declaredFeatures returns those features of which the node's kubelet says that it has them. Others matter to no pod.
 func declaredFeatures(n *corev1.Node) (out []string) {
 	for _, f := range features.AllFeatures {
 		if slices.Contains(n.Status.DeclaredFeatures, f.Name()) {

@@ -28,7 +28,7 @@ const (
 	driverEBS = "ebs.csi.aws.com"
 )
 
-// Storage is what pods' volumes need to be understood, by name (claims by namespace/name).
+// Storage holds what pods' volumes need to be understood, by name (claims by namespace/name).
 type Storage struct {
 	Claims  map[string]corev1.PersistentVolumeClaim
 	Volumes map[string]corev1.PersistentVolume
@@ -73,7 +73,7 @@ func (s Storage) attachedVolumes(namespace string, names []string) []cluster.Vol
 	return out
 }
 
-// driverOf is that of the claim's volume or, while it has none, of its storage class.
+// driverOf returns the CSI driver of the claim's volume or, while it has none, of its storage class.
 func (s Storage) driverOf(claim string) string {
 	c, ok := s.Claims[claim]
 	if !ok {
@@ -192,7 +192,7 @@ func zoneLabels() []string {
 		corev1.LabelFailureDomainBetaRegion}
 }
 
-// ofZoneLabels is what they ask of nodes. Several zones stand with two underscores between them.
+// ofZoneLabels returns what the zone labels ask of nodes. Several zones stand with two underscores between them.
 func ofZoneLabels(labels map[string]string) (out []requirements.Requirement) {
 	for _, key := range zoneLabels() {
 		if v := labels[key]; v != "" {
@@ -307,7 +307,7 @@ func (s Storage) AddDrivers(n *cluster.Node, registered []string) {
 	}
 }
 
-// mostAccessModes is how many there are. One that a claim has alone is among them.
+// mostAccessModes is the number of access modes that there are. One that a claim has alone is among them.
 const mostAccessModes = 4
 
 // firstBytes is the name, or of one that nothing can have the first bytes, which nothing has as its name either.
@@ -316,7 +316,7 @@ func firstBytes(name string) string { return strings.Clone(name[:min(len(name), 
 // mostName is a byte more than any name has.
 const mostName = 254
 
-// claimAnnotations are those of a claim that Storage looks at.
+// claimAnnotations returns the annotations of a claim that Storage looks at.
 func claimAnnotations() []string {
 	return []string{bindCompleted, corev1.BetaStorageClassAnnotation, selectedNode}
 }

@@ -37,8 +37,8 @@ func (s Storage) hasLocalVolumes(class string) bool {
 	return false
 }
 
-// ofFreeVolumes is where the free volumes of a class are that nobody makes when they are needed; no limit where they
-// are local, see FillPod.
+// ofFreeVolumes returns where the free volumes of a class are that nobody makes when they are needed; no limit where
+// they are local, see FillPod.
 func (s Storage) ofFreeVolumes(class string) (out [][]requirements.Requirement, err error) {
 	if s.hasLocalVolumes(class) {
 		return nil, nil
