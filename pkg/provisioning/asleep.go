@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// HibernatingPods are those of the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all
+// HibernatingPods returns the unplaced pods, by namespace/name, that only wait until a NodePool wakes: were all
 // NodePools awake, they would have a place on what classes may launch. Where that cannot be decided nobody only waits.
 func HibernatingPods(s cluster.Snapshot, sells binpack.Offerings, unplaced []plan.Unplaced) map[string]bool {
 	if len(unplaced) == 0 || !slices.ContainsFunc(s.Pools,

@@ -18,7 +18,7 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// Outcome is what a pass decides.
+// Outcome holds what a pass decides.
 type Outcome struct {
 	Replacements []interruption.PendingReplacement // nodes to be left, as far as budgets let them go now
 	Plan         plan.Plan

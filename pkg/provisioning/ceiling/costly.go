@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// muchUSD is what new nodes of one namespace may cost an hour before anybody is told.
+// muchUSD is the price of new nodes of one namespace, in USD per hour, from which somebody is told.
 const muchUSD = 10
 
 // CostlyNamespace is a namespace for whose pods nodes are launched that cost more than all that run.

@@ -19,10 +19,10 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// minute is how long a launch counts for maxNodesPerMinute: a minute, and as much as clocks of invocations differ.
+// minute is the time that a launch counts for maxNodesPerMinute: a minute, and the spread of invocations' clocks.
 const minute = time.Minute + 5*time.Second
 
-// headroom is what the ceiling leaves, and what of it is taken.
+// headroom holds what the ceiling leaves, and what of it is taken.
 type headroom struct {
 	s     cluster.Snapshot
 	types func(cluster.Pool) []instancetypes.Type
@@ -116,7 +116,7 @@ func (h *headroom) take(usd int64) {
 	h.nodes, h.recent, h.begun, h.spent = h.nodes+1, h.recent+1, h.begun+1, h.spent+usd
 }
 
-// chargeOfClaim is what EC2 charges for the claim's instance, or while it has none for the dearest that it may become.
+// chargeOfClaim returns the price of the claim's instance, or of the dearest that it may become: millionths of USD/h.
 func (h *headroom) chargeOfClaim(c cluster.Claim) int64 {
 	if h.types == nil {
 		return 0
@@ -130,13 +130,13 @@ func (h *headroom) chargeOfClaim(c cluster.Claim) int64 {
 	return dearest(h.charges(pool, c.Requirements))
 }
 
-// typeCharge is what a type costs where it is dearest, in millionths of a USD per hour.
+// typeCharge is the price of a type where it is dearest, in millionths of a USD per hour.
 type typeCharge struct {
 	name string
 	usd  int64
 }
 
-// charges are what EC2 charges at most for the types that a node of the pool with such requirements may become, the
+// charges returns what EC2 charges at most for the types that a node of the pool with such requirements may become, the
 // cheapest first. What is unavailable now may come back until the launch.
 func (h *headroom) charges(pool cluster.Pool, set requirements.Set) (out []typeCharge) {
 	for _, t := range h.types(pool) {
@@ -168,7 +168,7 @@ func dearest(sorted []typeCharge) int64 {
 	return sorted[len(sorted)-1].usd
 }
 
-// chargeOfLaunch is what the dearest node costs that the launch may become.
+// chargeOfLaunch returns the price of the dearest node that the launch may become, in millionths of USD/h.
 func (h *headroom) chargeOfLaunch(l plan.Launch) int64 {
 	if h.types == nil {
 		return 0

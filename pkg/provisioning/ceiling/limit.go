@@ -202,8 +202,8 @@ func Refusal(s cluster.Snapshot, begun, more []plan.Launch) string {
 	return ""
 }
 
-// MostClaims is how many new claims the snapshot allows a pass, as cluster.Settings.MaxClaims is: by its own bound and
-// by how many nodes the ceiling allows. What nodes cost is asked about one by one.
+// MostClaims returns the number of new claims that the snapshot allows a pass, as cluster.Settings.MaxClaims is: by its
+// own bound and by how many nodes the ceiling allows. What nodes cost is asked about one by one.
 func MostClaims(s cluster.Snapshot) int {
 	most := s.Rules.MaxClaims
 	if !isBounded(s) {
@@ -243,7 +243,7 @@ func WithinPace(s cluster.Snapshot, stopped map[string]bool) map[string]bool {
 	return out
 }
 
-// bound is how much is left of a bound, or -1 where it is none.
+// bound returns how much is left of a bound, or -1 where it is none.
 func bound(most, have int) int {
 	if most == 0 {
 		return -1

@@ -2,7 +2,7 @@ package ceiling
 
 import "time"
 
-// Pacing is how fast a process launches. The zero value is as fast as it can.
+// Pacing holds the pace at which a process launches. The zero value is as fast as it can.
 type Pacing struct {
 	Most    int       // launches of a pass, 0 for any number
 	Refused int       // requests that the API server has refused as too many, when it was asked last

@@ -17,11 +17,11 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// mostTypes is how many types a claim names that must keep to a limit on the price.
+// mostTypes caps the types that a claim names that must keep to a limit on the price.
 const mostTypes = 600
 
-// PoolHeadroom is what is left of the limit on what the nodes of a static pool cost together, and makes launches that
-// keep to it.
+// PoolHeadroom holds what is left of the limit on what the nodes of a static pool cost together, and makes launches
+// that keep to it.
 type PoolHeadroom struct {
 	pool    cluster.Pool
 	types   []pricedType // cheapest first
@@ -39,7 +39,7 @@ type pricedType struct {
 	most int64
 }
 
-// PurseOf is what is left to the pool. Nodes that go count until they are gone, as they do for limits.nodes.
+// PurseOf returns what is left to the pool. Nodes that go count until they are gone, as they do for limits.nodes.
 func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *PoolHeadroom {
 	out := &PoolHeadroom{pool: p, relax: s.Rules.RelaxMinValues, limited: slices.Contains(p.Limited, cluster.LimitUSD),
 		left: math.MaxInt64}

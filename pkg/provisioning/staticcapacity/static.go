@@ -16,14 +16,14 @@ import (
 // mostRemovals bounds the nodes that one pass removes.
 const mostRemovals = 100
 
-// NodeCount is how many nodes a pool has, those that have not come yet included.
+// NodeCount counts the nodes of a pool, those that have not come yet included.
 type NodeCount struct {
 	Active   int // neither of the following
 	Pending  int // go as soon as what replaces them is there
 	Deleting int
 }
 
-// Plan is what one pass does about static pools.
+// Plan holds what one pass does about static pools.
 type Plan struct {
 	Launches []plan.Launch
 	Removals []plan.Removal
@@ -97,7 +97,7 @@ func NeedsChange(s cluster.Snapshot) bool {
 	})
 }
 
-// NodesAllowed is how many more nodes the pool's limit allows beside those that it has, and those that go.
+// NodesAllowed returns how many more nodes the pool's limit allows beside those that it has, and those that go.
 func NodesAllowed(p cluster.Pool, c NodeCount) int {
 	all := c.Active + c.Pending + c.Deleting
 	if !slices.Contains(p.Limited, string(v1.LimitNodes)) {
@@ -112,7 +112,7 @@ func CountNodes(s cluster.Snapshot, pool string) NodeCount {
 	return c
 }
 
-// nodesLacking is how many nodes the pool is to get now, or why it lacks some and gets none.
+// nodesLacking returns the number of nodes that the pool is to get now, or why it lacks some and gets none.
 func nodesLacking(p cluster.Pool, c NodeCount) (n int, why string) {
 	if c.Active+c.Pending >= int(p.Replicas) {
 		return 0, ""

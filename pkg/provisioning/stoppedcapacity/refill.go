@@ -19,14 +19,14 @@ import (
 )
 
 const (
-	// LongestStop is how old a node may get while it is stopped: serving certificates of kubelets last 45 days on EKS,
+	// LongestStop is the longest time that a node may be stopped: serving certificates of kubelets last 45 days on EKS,
 	// and images of DaemonSets change.
 	LongestStop = 30 * 24 * time.Hour
 	// mostRemovals bounds the nodes that one pass ends.
 	mostRemovals = 100
 )
 
-// Refill is what buffers lack and have too many.
+// Refill holds what buffers lack and have too many.
 type Refill struct {
 	Launches []plan.Launch
 	Removals []plan.Removal
@@ -170,7 +170,7 @@ func keepsGood(pool cluster.Pool, c cluster.Claim) bool {
 		pool.Rollout.RevisionOf(c) == pool.Rollout.Good
 }
 
-// Room is how many launches a pass may make beside those that it has made; no limit is a maximum of 0.
+// Room returns the number of launches that a pass may make beside those that it has made; no limit is a maximum of 0.
 func Room(s cluster.Snapshot, made int) int {
 	if s.Rules.MaxClaims == 0 {
 		return math.MaxInt

@@ -15,10 +15,10 @@ import (
 
 // Rules of a start.
 const (
-	// PremiumUSD is what a start may cost more than the launch that it saves, in USD per hour and pod that it takes.
+	// PremiumUSD caps the price of a start above the launch that it saves, in USD per hour and pod that it takes.
 	PremiumUSD = 0.10
-	// requestHolds is how long an instance that was asked to start counts as one that starts, although nobody wrote
-	// down that it does: whoever asked may have died. Afterwards it is replaced.
+	// requestHolds is the time for which an instance that was asked to start counts as one that starts, although nobody
+	// wrote down that it does: whoever asked may have died. Afterwards it is replaced.
 	requestHolds = 5 * time.Minute
 )
 
@@ -136,7 +136,7 @@ func TooDear(s cluster.Snapshot, without, with plan.Plan, free map[string]bool,
 	return worst
 }
 
-// PriceOf is what the node of the claim costs while it runs, in USD per hour; 0 where nobody knows.
+// PriceOf returns the price of the node of the claim while it runs, in USD per hour; 0 where nobody knows.
 func PriceOf(s cluster.Snapshot, claim string, types func(cluster.Pool) []instancetypes.Type) float64 {
 	i := slices.IndexFunc(s.Claims, func(c cluster.Claim) bool { return c.Name == claim })
 	if i < 0 {
