@@ -89,7 +89,7 @@ func (b *ObjectBackoff) KeepOnly(subjects []string) {
 	maps.DeleteFunc(b.rest, func(subject string, _ failedStep) bool { return !slices.Contains(subjects, subject) })
 }
 
-// JoinErrors is that of the StepBackoff.
+// JoinErrors joins the errors of the StepBackoff.
 func (b *ObjectBackoff) JoinErrors() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()

@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Deps is what every function of the stack needs beside the ports of its own.
+// Deps holds what every function of the stack needs beside the ports of its own.
 type Deps struct {
 	Permission Permission // to write; asked before each action
 	Record     Recorder

@@ -14,16 +14,16 @@ import (
 
 // Times of an InstanceCache.
 const (
-	// instancesKnown is how long a list of all instances is used. What changes on an instance that runs is hardly
-	// anything: that one ends, its node and events tell.
+	// instancesKnown is the time for which a list of all instances is used. What changes on an instance that runs is
+	// hardly anything: that one ends, its node and events tell.
 	instancesKnown = 5 * time.Minute
 	// instanceAppears is within what time EC2 shows a new instance, as a rule. The next list of all has one that it
 	// shows later.
 	instanceAppears = time.Minute
 )
 
-// InstanceCache is what a process knows of the cluster's instances. It outlives an invocation, so that not every pass
-// lists thousands. The zero value knows nothing.
+// InstanceCache holds what a process knows of the cluster's instances. It outlives an invocation, so that not every
+// pass lists thousands. The zero value knows nothing.
 type InstanceCache struct {
 	mu     sync.Mutex
 	known  map[string]cluster.Instance
@@ -32,7 +32,7 @@ type InstanceCache struct {
 	asked  time.Time          // when those launched lately were
 }
 
-// InstanceQuery is what a list of the instances must show.
+// InstanceQuery says what a list of the instances must show.
 type InstanceQuery struct {
 	Now   time.Time
 	Named []string // ids of those that are shown as they are now

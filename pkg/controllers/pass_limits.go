@@ -19,7 +19,7 @@ const (
 	memoryLookEvery    = 50 * time.Millisecond
 )
 
-// Memory is how much of its memory the process uses, in bytes. A limit of 0 is none.
+// Memory returns the memory that the process uses, and its limit, in bytes. A limit of 0 is none.
 type Memory func() (used, limit int64)
 
 // CutShortError ends a pass before it is done, because the invocation would be cut off. What the pass did stays, and
@@ -62,7 +62,7 @@ const (
 
 type stageKey struct{}
 
-// passStage is what a pass is at.
+// passStage holds the stage that a pass is at.
 type passStage struct {
 	mu   sync.Mutex
 	name string

@@ -26,7 +26,7 @@ type Reader interface {
 	// ReadSnapshot reads every Kubernetes object that a decision may see, but for volumes, as it is stored when the
 	// pass begins or later.
 	ReadSnapshot(ctx context.Context) (cluster.Snapshot, error)
-	// CachedSnapshot is what ReadSnapshot would have shown some seconds ago, with what this process wrote since.
+	// CachedSnapshot returns what ReadSnapshot would have shown some seconds ago, with what this process wrote since.
 	// Nothing is launched, drained, deleted or ended on its word.
 	CachedSnapshot(ctx context.Context) (cluster.Snapshot, error)
 	// WithVolumes reads volumes: it is the snapshot with what those of its pods allow and how many of them its nodes
@@ -162,8 +162,8 @@ type LeaseHolders interface {
 	LeaseSign(ctx context.Context, name string) (string, error)
 }
 
-// WatchLease is how an invocation tells others that it watches, and finds out whether one before it seems to. All calls
-// may be repeated.
+// WatchLease tells others that an invocation watches, and tells it whether one before it seems to. All calls may be
+// repeated.
 type WatchLease interface {
 	Lease
 	LeaseHolders

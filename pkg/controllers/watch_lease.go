@@ -152,9 +152,9 @@ func (v *Watcher) renewLease(ctx context.Context) {
 	}
 }
 
-// TimeToWatch is what is left for watching, when the next passes may take as long as the last one. A long one that the
-// end of the invocation cuts off has done little, and keeps the next invocation waiting for its lease; a short one fits
-// after the end of the watch anyway.
+// TimeToWatch returns the time that is left for watching, when the next passes may take as long as the last one. A long
+// one that the end of the invocation cuts off has done little, and keeps the next invocation waiting for its lease. A
+// short one fits after the end of the watch anyway.
 func TimeToWatch(left, took time.Duration) time.Duration {
 	if took > watchEnd {
 		return left - took
@@ -182,7 +182,7 @@ func (v *Watcher) ContinueWatch(ctx context.Context, busy bool, left, longest ti
 	return (busy || v.inheritsWatch(ctx)) && spare > 0
 }
 
-// mayOverrun is what a pass may take after the end of watching, before the invocation has to end.
+// mayOverrun is the time that a pass may take after the end of watching, before the invocation has to end.
 const mayOverrun = 3 * time.Second
 
 // fitsLastPass reports whether a pass that takes as long as the longest before ends in time.

@@ -2,7 +2,7 @@ package controllers
 
 import "time"
 
-// announcedWithin is how long an announcement may take until it counts as missed.
+// announcedWithin is the time that an announcement may take until it counts as missed.
 const announcedWithin = 2 * time.Second
 
 // PushHints say what push has to do with an invocation. A webhook of the cluster announces pods without a node and

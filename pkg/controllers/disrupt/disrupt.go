@@ -18,7 +18,7 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// betweenPasses is how long a disruption that is under way or proposed is left alone between two looks at it.
+// betweenPasses is the time for which a disruption that is under way or proposed is left alone between two looks at it.
 const betweenPasses = 5 * time.Second
 
 // Controller begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements,

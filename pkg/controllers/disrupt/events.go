@@ -194,7 +194,7 @@ func (m *commandApplier) recordInvalidOnNodes(ctx context.Context) {
 	}
 }
 
-// rotationStart is which of so many things a pass begins with, if it cannot tell of all: another one each minute.
+// rotationStart returns the first of n things that a pass tells of, if it cannot tell of all: another one each minute.
 func (m *commandApplier) rotationStart(n int) int {
 	if n <= maxSparedTold {
 		return 0

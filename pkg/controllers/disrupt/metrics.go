@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/model/metrics"
 )
 
-// decisionMetrics is what one pass decided, as metrics. Reasons are Karpenter's, in lower case.
+// decisionMetrics returns what one pass decided, as metrics. Reasons are Karpenter's, in lower case.
 func decisionMetrics(p disruption.Plan, took time.Duration) []metrics.Record {
 	type kind struct{ decision, reason string }
 	count := map[kind]int{}

@@ -27,7 +27,7 @@ const (
 	kindWaits = "waits" // they pass by themselves
 )
 
-// reasonEvent is what nodes that are not disrupted are told about a reason.
+// reasonEvent says what nodes that are not disrupted are told about a reason.
 type reasonEvent struct {
 	event string // empty: the events of nodes that start, move pods or end tell of it
 	kind  string // a change of the reason within a kind is no news; empty: recordNotDisrupted tells of it, at once

@@ -21,7 +21,7 @@ func (d *Controller) countPass(s cluster.Snapshot, p disruption.Plan, took time.
 	d.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) { t.CountDisruption(counted, now) })
 }
 
-// disruptionOf is what is counted of a pass.
+// disruptionOf returns what is counted of a pass.
 func disruptionOf(s cluster.Snapshot, p disruption.Plan, took time.Duration) timeseries.Disruption {
 	pools, replaced := map[string]string{}, map[string]bool{}
 	for _, c := range s.Claims {

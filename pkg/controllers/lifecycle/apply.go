@@ -14,7 +14,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// refusalEvery is how often it is told that EC2 refuses to end an instance.
+// refusalEvery is the shortest time between two events that EC2 refuses to end an instance.
 const refusalEvery = 10 * time.Minute
 
 // objectIndex finds the objects of a snapshot. It is read by all workers of a pass.
@@ -213,7 +213,7 @@ func (w *actionWorker) noteEviction(e cluster.Eviction, err error, claim string)
 	w.l.Series.NoteEviction(code, disruptionReason(w.claims[claim]))
 }
 
-// disruptionReason is why the claim goes, as Karpenter says it.
+// disruptionReason returns the reason for which the claim goes, as Karpenter says it.
 func disruptionReason(c cluster.Claim) string {
 	if k := c.Condition(v1.ConditionDisruptionReason); k.Status == "True" {
 		return k.Reason

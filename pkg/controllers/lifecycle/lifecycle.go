@@ -33,7 +33,7 @@ const (
 	// old, and what has become urgent meanwhile goes first.
 	stepsTake = 3 * time.Second
 
-	// impairedTrusted is how long it is taken for true that an instance is impaired.
+	// impairedTrusted is the time for which it is taken for true that an instance is impaired.
 	impairedTrusted = 10 * time.Second
 )
 
@@ -256,7 +256,7 @@ func (l *Controller) readVolumes(ctx context.Context, s *cluster.Snapshot) (err 
 	return err
 }
 
-// deletionTimes is when claims or their nodes were deleted.
+// deletionTimes returns the times when claims or their nodes were deleted.
 func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
 	for _, h := range s.StateNodes() {
 		switch {

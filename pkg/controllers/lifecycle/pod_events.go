@@ -21,7 +21,7 @@ const (
 	parallelEvents = 8
 )
 
-// podEvents are what a pass tells of pods that it took away, or could not. The zero value is ready.
+// podEvents collects the events of a pass about pods that it took away, or could not. The zero value is ready.
 type podEvents struct {
 	mu  sync.Mutex
 	all []podEvent

@@ -21,9 +21,9 @@ func singleRows(keys []string) [][]string {
 	return lists.Of(keys, func(k string) []string { return []string{k} })
 }
 
-// splitIntoLanes are those in which the steps on the objects are taken, so that what waits for somebody else keeps
-// nothing else waiting: evictions for the others under their budget, names of instances for EC2, which takes few a
-// second. Claims that end do not wait for the many that come into service.
+// splitIntoLanes returns the lanes in which the steps on the objects are taken, so that what waits for somebody else
+// keeps nothing else waiting. Evictions wait for the others under their budget, names of instances for EC2, which takes
+// few a second. Claims that end do not wait for the many that come into service.
 func splitIntoLanes(objects *objectIndex, groups map[string][]plan.Action, keys []string) []workLane {
 	late, evictions := workLane{most: parallelSteps, all: true}, workLane{most: parallelEvictions}
 	ending, names, others := workLane{most: parallelSteps}, workLane{most: parallelSteps}, workLane{most: parallelSteps}

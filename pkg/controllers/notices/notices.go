@@ -186,7 +186,7 @@ func (i *Controller) bothWatch(ctx context.Context) bool {
 	return true
 }
 
-// sufficientReplacement is what a claim must be so that no other one is needed, nil if there is no such thing.
+// sufficientReplacement returns what reports whether a claim makes another one needless, nil if no claim can.
 func (i *Controller) sufficientReplacement(notices []interruption.Notice) func(cluster.Claim) bool {
 	if len(notices) != 1 {
 		return nil
@@ -345,7 +345,7 @@ func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.
 	return i.Claims.DeleteClaim(ctx, o.Claim)
 }
 
-// pendingConfirmations is what is left to do until it is sure that somebody acts on an urgent notice.
+// pendingConfirmations holds what is left to do until it is sure that somebody acts on an urgent notice.
 type pendingConfirmations []func(context.Context) error
 
 func (a *pendingConfirmations) wakeFunctions(ctx context.Context, w controllers.Waker, n interruption.Notice) error {

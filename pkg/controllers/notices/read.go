@@ -13,7 +13,8 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// Location is where we are. Events from elsewhere are dropped without asking anybody; an empty field is not compared.
+// Location is the account and region of the functions. Events from elsewhere are dropped without asking anybody; an
+// empty field is not compared.
 type Location struct{ Account, Region string }
 
 // decodeNotices reads an event. why says that it is well-formed and nothing of ours; the error, that it makes no sense

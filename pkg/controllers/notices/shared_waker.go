@@ -28,7 +28,7 @@ func newSharedWaker(w controllers.Waker) *sharedWaker {
 	return &sharedWaker{Waker: w, turn: make(chan struct{}, 1)}
 }
 
-// IsWatched is that of the Waker.
+// IsWatched reports what the Waker reports, and false where it cannot tell.
 func (w *sharedWaker) IsWatched(ctx context.Context) bool {
 	aware, can := w.Waker.(WatchAwareWaker)
 	return can && aware.IsWatched(ctx)

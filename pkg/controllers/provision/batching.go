@@ -48,7 +48,7 @@ func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, read 
 	return nil
 }
 
-// earliestNews is when what came within the idle time came at the earliest, in whole seconds as objects say it.
+// earliestNews returns the time since when what came within the idle time came, in whole seconds as objects say it.
 func earliestNews(now time.Time, idle time.Duration) time.Time {
 	return now.Add(-idle).Truncate(time.Second)
 }

@@ -163,7 +163,7 @@ func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 	return made
 }
 
-// launchOutcome is what became of the launches of a plan.
+// launchOutcome holds the results of the launches of a plan.
 type launchOutcome struct {
 	launched []plan.Launch   // those that have an instance
 	planned  []plan.Launch   // all of them

@@ -13,7 +13,7 @@ const (
 	// decidingPart is the part of what is left of an invocation after which a decision is given up: the next one, about
 	// less, has as much time.
 	decidingPart = 3
-	// lessWhenLate is by how much less work the next decision takes on, and lessFor how long.
+	// lessWhenLate is the factor by which the next decision takes on less work, and lessFor the time for which it does.
 	lessWhenLate, lessFor = 8, 10 * time.Minute
 	// namespacePart is the part of a pass's work that the pods of one namespace may take while pods of others wait:
 	// about a second. With it and crowdedPart others wait 1.8 s at most for 1,000 hostile pods of each of 36 kinds, in
@@ -30,8 +30,8 @@ type lateDecision struct {
 	until        time.Time
 }
 
-// demandMilliseconds is how much of a core's time all pods of a pass may take before anything is searched for, a power
-// of two; 0 where no limit is known. After a decision that took too long it is less.
+// demandMilliseconds returns how much of a core's time all pods of a pass may take before anything is searched for, a
+// power of two; 0 where no limit is known. After a decision that took too long it is less.
 func demandMilliseconds(ctx context.Context, p *Controller) int {
 	late := p.Aside.late
 	isLate := late.milliseconds > 0 && p.Now().Before(late.until)

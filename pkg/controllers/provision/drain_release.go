@@ -14,8 +14,8 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// pendingDrains are those that wait for what a pass launches. They begin while the pass still writes down what EC2 has
-// accepted, which takes seconds where hundreds of nodes are replaced. It may be used by several goroutines.
+// pendingDrains holds the drains that wait for what a pass launches. They begin while the pass still writes down what
+// EC2 has accepted, which takes seconds where hundreds of nodes are replaced. It may be used by several goroutines.
 type pendingDrains struct {
 	p *Controller
 

@@ -10,11 +10,11 @@ import (
 	"joiner.sh/pkg/nodeclaim/launch"
 )
 
-// avoidRefused is what the error of a launch means for the next one. After half of the launch time-out in which EC2
-// refused for one reason it is a *instancetypes.NoCapacityError that marks all offerings of the order for the claim's
-// EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods go to other NodePools. The
-// other classes have their offerings still, for the cause may be in this one. A throttle or a failure of EC2 says
-// nothing about offerings.
+// avoidRefused returns the error of a launch as the next launch is to read it. After half of the launch time-out in
+// which EC2 refused for one reason it is a *instancetypes.NoCapacityError. That marks all offerings of the order for
+// the claim's EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods go to other
+// NodePools. The other classes have their offerings still, for the cause may be in this one. A throttle or a failure of
+// EC2 says nothing about offerings.
 func avoidRefused(p *Controller, c cluster.Claim, o launch.Order, err error) error {
 	if !isRefused(err) {
 		return err

@@ -96,7 +96,7 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 	return c, nil // the next pass goes on
 }
 
-// launchTarget is what an order is to be chosen for: a claim, or a batch that the claim stands for.
+// launchTarget is a claim that an order is to be chosen for, or a batch that the claim stands for.
 type launchTarget struct {
 	claim  cluster.Claim
 	batch  cluster.Batch
@@ -248,7 +248,8 @@ func (l *claimLauncher) typeOf(c cluster.Claim, name string) (instancetypes.Type
 	return instancetypes.Type{}, false
 }
 
-// typesFor are what the claim's pool can buy under the overlays. The catalog is resolved again only after new marks.
+// typesFor returns what the claim's pool can buy under the overlays. The catalog is resolved again only after new
+// marks.
 func (l *claimLauncher) typesFor(c cluster.Claim) []instancetypes.Type {
 	l.mu.Lock()
 	defer l.mu.Unlock()
@@ -258,7 +259,7 @@ func (l *claimLauncher) typesFor(c cluster.Claim) []instancetypes.Type {
 	return l.market(l.poolOf(c))
 }
 
-// withoutMarked is what pools can buy but for what is marked.
+// withoutMarked returns a function that lists the types that pools can buy but for what is marked.
 func (l *claimLauncher) withoutMarked(unavailable []instancetypes.UnavailableOffering) func(
 	cluster.Pool) []instancetypes.Type {
 	return overlays.ByPool(l.s, func(name string) []instancetypes.Type {

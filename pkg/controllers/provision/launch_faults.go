@@ -14,8 +14,8 @@ import (
 	"joiner.sh/pkg/provisioning/ceiling"
 )
 
-// Aside is what decisions of a process fail about, or the API server refuses, and are taken without, and how fast the
-// process launches. It outlives an invocation; the zero value is ready.
+// Aside holds what decisions of a process fail about, or the API server refuses, and are taken without, and how fast
+// the process launches. It outlives an invocation; the zero value is ready.
 type Aside struct {
 	list     []cluster.Aside
 	refused  refusedClaims

@@ -12,7 +12,7 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// parallelTolerations is how many pods are let onto held nodes at once.
+// parallelTolerations caps the pods that are let onto held nodes at once.
 const parallelTolerations = 16
 
 // tolerateNominations lets pods onto the held nodes that are on their way for them. The pods of a new claim follow in

@@ -12,8 +12,8 @@ import (
 // Limits of what goes into making a plan cheaper.
 const (
 	packingPart = 6 // the part of what is left of an invocation
-	// packingWait is how long pods wait for it at most, and packingWaitPerPod how much longer for each pod that waits:
-	// the more nodes a plan buys, the more it saves. With a part of a core, work takes longer than its time of a core.
+	// packingWait is the longest wait of pods for it, and packingWaitPerPod the addition for each pod that waits: the
+	// more nodes a plan buys, the more it saves. With a part of a core, work takes longer than its time of a core.
 	packingWait, packingWaitPerPod = 1200 * time.Millisecond, 5 * time.Millisecond
 	// crowdedPart is the part of it beside a namespace that has most of the pods: a search takes up to six times the
 	// work that it counts where no two pods are alike. Others wait 1.5 s for 1,000 such pods in a function of 512 MiB,
@@ -22,8 +22,8 @@ const (
 	crowdedPart = 16
 )
 
-// packingMilliseconds is how much of a core's time there is to make a plan for the waiting pods cheaper, a power of
-// two, so that passes with about as much time make the same plan; 0 where no limit is known.
+// packingMilliseconds returns how much of a core's time there is to make a plan for the waiting pods cheaper. It is a
+// power of two, so that passes with about as much time make the same plan; 0 where no limit is known.
 func (p *Controller) packingMilliseconds(ctx context.Context, pods []cluster.Pod) int {
 	waiting, crowded := countUnbound(pods)
 	end, limited := ctx.Deadline()

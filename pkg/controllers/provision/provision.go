@@ -153,8 +153,8 @@ func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	return busy, err
 }
 
-// oldestSnapshot is how long ago a pass may have read what it decides about. Launches that are resumed may take longer;
-// until then pods may have been made anew, with a volume in another zone.
+// oldestSnapshot is the largest age of what a pass has read and decides about. Launches that are resumed may take
+// longer; until then pods may have been made anew, with a volume in another zone.
 const oldestSnapshot = 5 * time.Second
 
 // runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods

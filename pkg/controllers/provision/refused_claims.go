@@ -11,8 +11,8 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// refusedFor is how long a pod for which the API server refused a NodeClaim is planned without what was refused. Its
-// constraints never change; the schema or a policy may.
+// refusedFor is the time for which a pod for which the API server refused a NodeClaim is planned without what was
+// refused. Its constraints never change; the schema or a policy may.
 const refusedFor = time.Hour
 
 // refusedClaims are the pods for which the API server refused a NodeClaim, by key and UID. The zero value is ready; it

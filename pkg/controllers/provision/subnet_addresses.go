@@ -6,14 +6,15 @@ import (
 	"joiner.sh/pkg/nodeclaim/launch"
 )
 
-// subnetAddresses are those of subnets that instances take which were launched, or may have been, since the addresses
-// were counted.
+// subnetAddresses holds the addresses of subnets that instances take which were launched, or may have been, since the
+// addresses were counted.
 type subnetAddresses struct {
 	nodes map[string]int64 // by subnet: addresses that are gone
 	pods  map[string]int64 // by subnet: addresses that nodes will need when they are full
 }
 
-// freeAddresses is what the class's subnets have left by now. A subnet that EC2 refused for want of addresses has none.
+// freeAddresses returns the addresses left in the class's subnets. A subnet that EC2 refused for want of addresses has
+// none.
 func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.SubnetAddresses {
 	l.mu.Lock()
 	defer l.mu.Unlock()

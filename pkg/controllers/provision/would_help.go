@@ -29,7 +29,7 @@ const (
 	wouldHelpWork = 8_000
 )
 
-// wouldHelp is what was found to give pods a node, by what makes them and why they wait, and the namespace that was
+// wouldHelp holds what was found to give pods a node, by what makes them and why they wait, and the namespace that was
 // asked about last.
 type wouldHelp struct {
 	found map[string]helpFound
@@ -44,8 +44,8 @@ type helpFound struct {
 	namespace string
 }
 
-// unplacedWithHelp is what stays without a node, and what would give one to pods that have waited for long, by pod.
-// Nothing is searched for in a pass that has other things to do.
+// unplacedWithHelp returns the pods that stay without a node, and what would give one to pods that have waited for
+// long, by pod. Nothing is searched for in a pass that has other things to do.
 func unplacedWithHelp(p *Controller, s cluster.Snapshot, decided provisioning.Outcome, busy bool) (
 	unplaced []plan.Unplaced, help map[string]string) {
 	unplaced = interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced

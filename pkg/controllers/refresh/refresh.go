@@ -145,7 +145,7 @@ func (r *Controller) listProfiles(ctx context.Context) ([]nodeclass.Profile, err
 	return r.Finder.ListProfiles(ctx)
 }
 
-// clusterObjects is what else is in the cluster.
+// clusterObjects holds the other objects of the cluster.
 type clusterObjects struct {
 	claims []cluster.Claim
 	pools  []v1.NodePool

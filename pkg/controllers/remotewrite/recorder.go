@@ -22,7 +22,7 @@ const (
 	mostTime   = 8 * time.Second // of one send with all that is read and stored for it
 )
 
-// State is what one send tells the next.
+// State holds what one send tells the next.
 type State struct {
 	History timeseries.History  `json:"history"`
 	Open    []timeseries.Series `json:"open,omitempty"` // series that the endpoint may show
@@ -201,7 +201,7 @@ func (r *Recorder) noteOutcome(series []timeseries.Series, err error) (told bool
 	return told
 }
 
-// endedSeries are those that are open and no longer among the others.
+// endedSeries returns the series that are open and no longer among the others.
 func endedSeries(open, now []timeseries.Series) (out []timeseries.Series) {
 	there := lists.Set(now, timeseries.Series.Key)
 	for _, s := range open {

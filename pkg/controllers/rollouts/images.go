@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/rollout"
 )
 
-// askEvery is how often EC2 is asked for the images of a last good revision.
+// askEvery is the time between two questions to EC2 for the images of a last good revision.
 const askEvery = 10 * time.Minute
 
 // ImageReader reads AMIs. It may be repeated.
@@ -19,7 +19,7 @@ type ImageReader interface {
 	FindImages(ctx context.Context, ids []string) ([]string, error)
 }
 
-// imageMemory is what EC2 said last of images, by NodeRollout.
+// imageMemory holds EC2's last answers about images, by NodeRollout.
 type imageMemory struct {
 	mu   sync.Mutex
 	last map[string]imageAnswer

@@ -62,7 +62,7 @@ type Controller struct {
 	Told    *Told         // nil: for this invocation
 }
 
-// Told is what was logged already, and what EC2 said of images; it outlives an invocation.
+// Told holds what was logged already, and what EC2 said of images; it outlives an invocation.
 type Told struct {
 	forbidden atomic.Bool
 	failed    controllers.ObjectBackoff // steps of NodeRollouts
@@ -90,7 +90,7 @@ func (c *Controller) AddRollouts(ctx context.Context, s cluster.Snapshot) (clust
 	return rollout.Gate(s), nil
 }
 
-// ReadRevision is that of the store.
+// ReadRevision reads the revision from the store.
 func (c *Controller) ReadRevision(ctx context.Context, class, revision string) (*awsv1.EC2NodeClass, error) {
 	return c.Store.ReadRevision(ctx, class, revision)
 }

@@ -37,7 +37,7 @@ type Starter struct {
 	UnavailableFor time.Duration
 }
 
-// started is what has become of one start.
+// started is the result of one start.
 type started struct {
 	claim   cluster.Claim
 	marks   []instancetypes.UnavailableOffering

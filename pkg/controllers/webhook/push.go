@@ -96,7 +96,7 @@ func (d *WebhookHandler) wakeFunction(ctx context.Context, what string) {
 	d.Log.Info("woken", "announced", what)
 }
 
-// uidOf is what the API server wants back, if the body has it; false for a body that is too large to look for it.
+// uidOf returns what the API server wants back, if the body has it; false for a body that is too large to look for it.
 func uidOf(r events.LambdaFunctionURLRequest) (string, bool) {
 	var body io.Reader = strings.NewReader(r.Body)
 	if r.IsBase64Encoded {
