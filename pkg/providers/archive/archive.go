@@ -33,7 +33,7 @@ const (
 	recordPart = "bytes=0-131071" // of a pass, in which its record is
 )
 
-// Objects is what of S3 is used; an *s3.Client does. All calls may be repeated.
+// Objects is the part of S3 that is used; an *s3.Client does. All calls may be repeated.
 type Objects interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)
@@ -48,7 +48,7 @@ type PassWriter struct {
 	Of     Kept   // what is kept of passes in which nothing failed
 }
 
-// Kept is how much is kept of a pass. One in which something failed is kept whole in any case, so that it can be
+// Kept says how much is kept of a pass. One in which something failed is kept whole in any case, so that it can be
 // replayed.
 type Kept int
 

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
-// Access is how a cluster lets in who comes from outside.
+// Access tells how a cluster lets in who comes from outside.
 type Access struct {
 	Cluster
 	Status string   // ACTIVE, CREATING, ...

@@ -12,7 +12,7 @@ import (
 	"joiner.sh/pkg/model/paging"
 )
 
-// alarmsPerCall is how many names CloudWatch takes at once.
+// alarmsPerCall is the largest number of names that CloudWatch takes at once.
 const alarmsPerCall = 100
 
 // Alarms reads CloudWatch alarms.

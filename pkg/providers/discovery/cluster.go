@@ -10,7 +10,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 )
 
-// Cluster is how to reach an EKS cluster.
+// Cluster tells how to reach an EKS cluster.
 type Cluster struct {
 	Endpoint    string // https URL of the API server
 	CABundle    string // base64 of its certificate authority's PEM

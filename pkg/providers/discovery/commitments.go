@@ -177,7 +177,7 @@ func (m *CatalogRefresher) savingsPlan(ctx context.Context, p plantypes.SavingsP
 	return k, true, err
 }
 
-// planRates are what a plan takes for an hour of each type of the region, for Linux on shared tenancy.
+// planRates returns what a plan takes for an hour of each type of the region, for Linux on shared tenancy.
 func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[string]float64, error) {
 	by := func(name plantypes.SavingsPlanRateFilterName, value string) plantypes.SavingsPlanRateFilter {
 		return plantypes.SavingsPlanRateFilter{Name: name, Values: []string{value}}

@@ -9,7 +9,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/ec2/types"
 )
 
-// imagesPerCall is how many values a filter of EC2 takes.
+// imagesPerCall is the largest number of values that a filter of EC2 takes.
 const imagesPerCall = 200
 
 // ImageFinder tells which AMIs there are.

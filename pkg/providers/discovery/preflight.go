@@ -22,7 +22,7 @@ import (
 )
 
 const (
-	// preflightCall is how long one question may take: some services cannot be reached from every network.
+	// preflightCall is the longest time that one question may take: some services cannot be reached from every network.
 	preflightCall = 20 * time.Second
 	// mostNodePages bounds the nodes that are counted, a thousand a page.
 	mostNodePages = 20

@@ -28,7 +28,7 @@ const (
 	maxSpotPages = 200
 )
 
-// priceListRegion is where the price list of a region is asked for.
+// priceListRegion returns the region where the price list of a region is asked for.
 func priceListRegion(region string) string {
 	switch {
 	case strings.HasPrefix(region, "ap-"):
@@ -41,7 +41,7 @@ func priceListRegion(region string) string {
 	return "us-east-1"
 }
 
-// priceListCurrency is that of the region's price list.
+// priceListCurrency returns the currency of the region's price list.
 func priceListCurrency(region string) string {
 	if strings.HasPrefix(region, "cn-") {
 		return "CNY"
@@ -180,10 +180,10 @@ func withOnDemand(c instancetypes.Catalog, prices map[string]float64) instancety
 	return c
 }
 
-// spotPlace is where a type is sold as spot.
+// spotPlace is a type in a zone that sells it as spot.
 type spotPlace struct{ name, zone string }
 
-// spotMarket is what the spot price history says: prices in USD per hour, and the ids of the zones.
+// spotMarket holds what the spot price history says: prices in USD per hour, and the ids of the zones.
 type spotMarket struct {
 	prices  map[spotPlace]float64
 	zoneIDs map[string]string

@@ -71,7 +71,7 @@ func reservationFrom(r types.CapacityReservation) awsv1.CapacityReservation {
 	return out
 }
 
-// mostIDs is how many ids or filter values one call takes.
+// mostIDs is the largest number of ids or filter values that one call takes.
 const mostIDs = 200
 
 // RemainingCapacity reads what is left of what nodes are launched into.

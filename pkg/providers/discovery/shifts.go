@@ -17,13 +17,13 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// shiftsEvery is how long an answer about zonal shifts is good.
+// shiftsEvery is the time for which an answer about zonal shifts is good.
 const shiftsEvery = 30 * time.Second
 
 // lookUpTimeout bounds a look-up whose last answer may be kept. It is made once, for every pass waits for it.
 const lookUpTimeout = 3 * time.Second
 
-// UnavailableOfferings is what Shifts adds to.
+// UnavailableOfferings is the store to which Shifts adds.
 type UnavailableOfferings interface {
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
 	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error

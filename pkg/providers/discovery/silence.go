@@ -25,7 +25,7 @@ const (
 	lookTimeout = 3 * time.Second // of each try
 )
 
-// Surroundings are where the process runs: where services are, its DNS, and its network.
+// Surroundings tell where the process runs: where services are, its DNS, and its network.
 type Surroundings struct {
 	// Hosts are hosts and ports by short names of services.
 	Hosts   func(ctx context.Context, cfg aws.Config) (map[string]string, error)
@@ -33,7 +33,7 @@ type Surroundings struct {
 	Dial    func(ctx context.Context, network, address string) (net.Conn, error)
 }
 
-// OwnSurroundings are those of the process.
+// OwnSurroundings returns the surroundings of the process.
 func OwnSurroundings() Surroundings {
 	return Surroundings{
 		Hosts: serviceHosts,

@@ -18,7 +18,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
-// maxNamed is how many instances one DescribeInstanceStatus may name.
+// maxNamed is the largest number of instances that one DescribeInstanceStatus may name.
 const maxNamed = 100
 
 // ListStatuses lists the status checks that running instances fail, sorted by instance, and what EC2 has scheduled for
@@ -88,7 +88,7 @@ func (f *Fleet) unhealthyStatuses(ctx context.Context) ([]types.InstanceStatus, 
 	return slices.Concat(found...), nil
 }
 
-// distinctStatuses is what the statuses say that counts, each thing once.
+// distinctStatuses returns what the statuses say that counts, each thing once.
 func distinctStatuses(statuses []types.InstanceStatus) (failing []cluster.Impairment,
 	changes []cluster.ScheduledChange) {
 	for _, s := range statuses {
@@ -123,8 +123,8 @@ func isOver(description string) bool {
 	return strings.HasPrefix(description, "[Completed]") || strings.HasPrefix(description, "[Canceled]")
 }
 
-// failedSince is when the first of the check's parts failed that still does. A check that is not impaired as a whole
-// does not count.
+// failedSince returns the time when the first of the check's parts failed that still does. A check that is not impaired
+// as a whole does not count.
 func failedSince(s *types.InstanceStatusSummary) (since time.Time, failed bool) {
 	if s == nil || s.Status != types.SummaryStatusImpaired {
 		return time.Time{}, false

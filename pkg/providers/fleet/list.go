@@ -119,8 +119,8 @@ func (f *Fleet) rememberTags(listed []cluster.Instance) {
 	}
 }
 
-// tagKeys are those of the tags of an instance, from a list of less than a minute ago or else from EC2; found is false
-// for an instance that EC2 does not know.
+// tagKeys returns the keys of an instance's tags, from a list of less than a minute ago or else from EC2. found is
+// false for an instance that EC2 does not know.
 func (f *Fleet) tagKeys(ctx context.Context, id string) (have []string, found bool, err error) {
 	f.looked.Lock()
 	if t, listed := f.listed[id]; listed && f.Now().Sub(t.at) < listHolds {

@@ -112,7 +112,7 @@ func runInput(o launch.Order, t launch.Template, v launch.Override) (*ec2.RunIns
 	return in, nil
 }
 
-// dryRunAnswer is what an error of a rehearsal means: nothing, no, or that there was no answer.
+// dryRunAnswer returns the meaning of a rehearsal's error: nothing, no, or that there was no answer.
 func dryRunAnswer(call string, err error) error {
 	code := awserrors.CodeOf(err)
 	switch {

@@ -73,10 +73,10 @@ func ec2Tags(in []launch.Tag) []types.Tag {
 		func(t launch.Tag) types.Tag { return types.Tag{Key: aws.String(t.Key), Value: aws.String(t.Value)} })
 }
 
-// spreadLimit is how EC2 says that a spread placement group has as many instances in a zone as it may have.
+// spreadLimit is EC2's text for a spread placement group that has as many instances in a zone as it may have.
 const spreadLimit = "limit of instances in this spread placement group"
 
-// notSold is how EC2 says that a zone does not sell the type, by a code that stands for whatever is wrong with a fleet.
+// notSold is EC2's text for a zone that does not sell the type; its code stands for whatever is wrong with a fleet.
 const notSold = "is not supported in your requested Availability Zone"
 
 // refusesOfferings reports whether the error is about offerings that are not to be had.
@@ -128,8 +128,8 @@ func subnetOf(e types.CreateFleetError) string {
 	return ""
 }
 
-// offeringsRefused is what an error is about. Without knowing which offering, it is all that were asked for; a wildcard
-// would shut out much more.
+// offeringsRefused returns the offerings that an error is about. Without knowing which offering, it is all that were
+// asked for; a wildcard would shut out much more.
 func offeringsRefused(o launch.Order, e types.CreateFleetError) []instancetypes.OfferingKey {
 	if f, named := offeringNamed(o, e); named {
 		return []instancetypes.OfferingKey{f}

@@ -15,7 +15,7 @@ import (
 const (
 	// splitCalls bounds the calls that one shared call is split into.
 	splitCalls = 64
-	// refusedApart is how long an instance that EC2 refused alone shares no call.
+	// refusedApart is the time for which an instance that EC2 refused alone shares no call.
 	refusedApart = 5 * time.Minute
 )
 

@@ -17,7 +17,7 @@ const incorrectState = "IncorrectInstanceState"
 // not allowed.
 type NotStartableError struct{ err error }
 
-// Error is that of EC2.
+// Error returns EC2's text.
 func (e *NotStartableError) Error() string { return e.err.Error() }
 
 // Unwrap is the error of EC2.

@@ -19,7 +19,7 @@ const (
 	Clock = "clock" // the schedule
 )
 
-// Reason is why a function was invoked, as far as its payload says: what Function wrote, or Clock; else it is empty.
+// Reason returns why a function was invoked, as far as its payload says: what Function wrote, or Clock; else "".
 func Reason(payload []byte) string {
 	var p struct {
 		Source string

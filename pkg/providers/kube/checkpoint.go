@@ -15,15 +15,15 @@ import (
 )
 
 const (
-	// checkpointEvery is how often one is written at most, if something was told. The history of a busy kind is sure
-	// for 75 seconds, and the function that writes runs once a minute.
+	// checkpointEvery is the shortest time between two checkpoints, if something was told. The history of a busy kind
+	// is sure for 75 seconds, and the function that writes runs once a minute.
 	checkpointEvery = 45 * time.Second
-	// checkpointAnyway is how often one is written though nothing was told, so that it does not grow too old.
+	// checkpointAnyway is the age at which one is replaced though nothing was told, so that it does not grow too old.
 	checkpointAnyway = maxCheckpointAge / 3
-	// restoredFor is how long a process believes a checkpoint: no watch tells of what is missing in one that somebody
-	// forged. Until it has listed it writes none, so it lists before the one that is there is too old.
+	// restoredFor is the time for which a process believes a checkpoint: no watch tells of what is missing in one that
+	// somebody forged. Until it has listed it writes none, so it lists before the one that is there is too old.
 	restoredFor = 2 * maxCheckpointAge / 3
-	// checkpointTakes is what an invocation must have left for one to be read or written.
+	// checkpointTakes is the time that an invocation must have left for one to be read or written.
 	checkpointTakes = 5 * time.Second
 )
 
@@ -161,7 +161,7 @@ func (s *Checkpoints) restoreClaims(c *checkpoint, version string) {
 	m.seen.keepClaims(version, map[string]storedStatus{})
 }
 
-// countNodes is how many nodes the cluster has, about. It reads one.
+// countNodes returns the number of nodes of the cluster, about. It reads one.
 func (s *Checkpoints) countNodes(ctx context.Context) (int, error) {
 	into, m := &corev1.NodeList{}, s.cache
 	err := m.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
@@ -200,7 +200,7 @@ func (s *Checkpoints) Write(ctx context.Context) error {
 	return nil
 }
 
-// take is what is known if it is to be written, else nil. One that cannot be written is not tried again soon
+// take returns what is known if it is to be written, else nil. One that cannot be written is not tried again soon
 // either.
 func (s *Checkpoints) take() *checkpoint {
 	m := s.cache

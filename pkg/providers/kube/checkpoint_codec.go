@@ -25,18 +25,18 @@ const (
 	checkpointFormat = "joiner checkpoint 1"
 	// maxCheckpoint is the size in bytes beyond which none is written or read; 150,000 pods take about 10 MB.
 	maxCheckpoint = 64 << 20
-	// maxPerNode is what of it the cluster has to have a node for, more than one takes with 250 pods of 73 bytes: a
-	// forged one takes 18 bytes of memory for each of its own, in functions of 512 MiB.
+	// maxPerNode is the largest number of bytes of it for each node of the cluster, more than one takes with 250 pods
+	// of 73 bytes. A forged one takes 18 bytes of memory for each of its own, in functions of 512 MiB.
 	maxPerNode = 24 << 10
 	// maxCheckpointAge is the age beyond which nobody believes a checkpoint, as a cache that was frozen for so long.
 	maxCheckpointAge = longestFrozen
-	// clockSkew is how much later a checkpoint may be than the clock of its reader.
+	// clockSkew is the time by which a checkpoint may be later than the clock of its reader.
 	clockSkew = time.Minute
 
 	uuidBytes, uuidText = 16, 36
 )
 
-// checkpoint is what a cache knew of each kind, up to a version of it; 0 where it is not known.
+// checkpoint holds what a cache knew of each kind, up to a version of it; 0 where it is not known.
 type checkpoint struct {
 	written  time.Time
 	versions [kindCount]uint64
@@ -47,10 +47,10 @@ type checkpoint struct {
 	digests  map[string]uint64 // of nodes, by name
 }
 
-// kindCount is how many kinds a cache follows, in the order of ClusterCache.kinds.
+// kindCount is the number of kinds that a cache follows, in the order of ClusterCache.kinds.
 const kindCount = 3
 
-// checkpointHead is what tells whether a checkpoint may be believed.
+// checkpointHead holds what tells whether a checkpoint may be believed.
 type checkpointHead struct {
 	Format  string
 	Of      string // whose cache

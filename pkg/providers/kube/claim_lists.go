@@ -13,8 +13,8 @@ import (
 // mostNamed bounds the instances that one question names; about more all claims are read.
 const mostNamed = 100
 
-// fewUnnamed is how many claims without the label of their instance are read at a time where one may be enough: in a
-// burst of launches there are hundreds.
+// fewUnnamed caps the claims without the label of their instance in one read where one may be enough: in a burst of
+// launches there are hundreds.
 const fewUnnamed = 10
 
 // ClaimsOf lists the NodeClaims that have one of the instances by their label and, if not all of the instances are

@@ -17,7 +17,7 @@ import (
 	"joiner.sh/pkg/api/v1alpha1"
 )
 
-// Namespace is where Joiner's own objects live: its leases and its data.
+// Namespace is the namespace of Joiner's own objects: its leases and its data.
 const Namespace = "joiner-system"
 
 const (

@@ -19,13 +19,13 @@ const (
 	// without a claim counts as leaked.
 	maxProofAge       = 30 * time.Second
 	maxProofAgeClaims = 10 * time.Second
-	// maxConfigurationAge is how old that may be which people write, for CachedSnapshot.
+	// maxConfigurationAge is the largest age, for CachedSnapshot, of the objects that people write.
 	maxConfigurationAge = 5 * time.Second
-	// longestFrozen is how long an invocation may lie back from whose end the next one goes on.
+	// longestFrozen is the longest time that an invocation may lie back from whose end the next one goes on.
 	longestFrozen = 30 * time.Minute
-	// catchUp is how long watches may take to show what was written; a small list takes no longer as a rule.
+	// catchUp is the time that watches may take to show what was written; a small list takes no longer as a rule.
 	catchUp = time.Second
-	// endingTakes is what an invocation must have left when its cache is frozen.
+	// endingTakes is the time that an invocation must have left when its cache is frozen.
 	endingTakes = time.Second
 )
 
@@ -60,7 +60,7 @@ type ClusterCache struct {
 	Checkpoints *Checkpoints // of what it knows, for processes that start
 }
 
-// cachedObjects is what there is much of, by UID.
+// cachedObjects holds the kinds of which there is much, by UID.
 type cachedObjects struct {
 	pods    map[string]*translate.ListedPod
 	sorted  translate.SortedPods // as they were when those changed that stand below
@@ -136,8 +136,8 @@ func (m *ClusterCache) Invalidate() {
 	m.notifyWaiters()
 }
 
-// Acquire is that of the Client. Unless nobody else can have held the lease meanwhile, the next look shows what they
-// wrote.
+// Acquire does what that of the Client does. Unless nobody else can have held the lease meanwhile, the next look shows
+// what they wrote.
 func (m *ClusterCache) Acquire(ctx context.Context, name, holder string,
 	ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
 	release, ok, alone, err := m.acquireExclusive(ctx, name, holder, ttl)
@@ -150,7 +150,7 @@ func (m *ClusterCache) Acquire(ctx context.Context, name, holder string,
 // WatchLease is a lease whose holder others rely on to look again, after it gave the lease back too.
 type WatchLease struct{ *ClusterCache }
 
-// Acquire is that of the Client. After the release the next look shows what others wrote until then.
+// Acquire does what that of the Client does. After the release the next look shows what others wrote until then.
 func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error,
 	bool, error) {
 	release, ok, err := v.Client.Acquire(ctx, name, holder, ttl)
@@ -163,8 +163,8 @@ func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.D
 	}, true, nil
 }
 
-// ReadSnapshot is that of the Client: it shows everything that was stored before it is called or, if the pass asked for
-// PendingPods first, before it did that.
+// ReadSnapshot reads as the Client does: it shows everything that was stored before it is called or, if the pass asked
+// for PendingPods first, before it did that.
 func (m *ClusterCache) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	m.mu.Lock()
 	since := m.pass.endPass()
@@ -182,8 +182,8 @@ func (m *ClusterCache) CachedSnapshot(ctx context.Context) (cluster.Snapshot, er
 	return m.snapshotSince(ctx, m.recently, m.recentConfiguration)
 }
 
-// recently is when the proof must have begun on which a look relies that may be some seconds old. What no watch tells
-// of is not known from before.
+// recently returns the time at which the proof must have begun on which a look relies that may be some seconds old.
+// What no watch tells of is not known from before.
 func (m *ClusterCache) recently(k *followedKind) time.Time {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -209,7 +209,7 @@ func (m *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKi
 	return m.buildSnapshot(ctx, much, rest)
 }
 
-// listConfiguration is that of the Client, and remembers it.
+// listConfiguration lists as the Client does, and remembers it.
 func (m *ClusterCache) listConfiguration(ctx context.Context) (configuration, error) {
 	began := time.Now()
 	out, err := m.Client.listConfiguration(ctx)
@@ -221,8 +221,8 @@ func (m *ClusterCache) listConfiguration(ctx context.Context) (configuration, er
 	return out, err
 }
 
-// recentConfiguration is what was listed some seconds ago in this invocation, unless this process wrote any of it since
-// or others must be seen; else it is listed.
+// recentConfiguration returns what was listed some seconds ago in this invocation, unless this process wrote any of it
+// since or others must be seen; else it is listed.
 func (m *ClusterCache) recentConfiguration(ctx context.Context) (configuration, error) {
 	m.mu.Lock()
 	out, at := m.rest, m.restAt
@@ -234,7 +234,7 @@ func (m *ClusterCache) recentConfiguration(ctx context.Context) (configuration, 
 	return m.listConfiguration(ctx)
 }
 
-// PendingPods is that of the Client. It begins a pass.
+// PendingPods lists as the Client does. It begins a pass.
 func (m *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err error) {
 	began, pods := time.Now(), m.kinds[0]
 	if m.isProven(pods, m.recently(pods)) {
@@ -270,7 +270,7 @@ func (m *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error)
 	return out, nil
 }
 
-// ListClaims is that of the Client. What others did may be some seconds old, but not what they did before the
+// ListClaims lists as the Client does. What others did may be some seconds old, but not what they did before the
 // invocation began.
 func (m *ClusterCache) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
 	if err := m.prove(ctx, m.kinds[2:], m.recently); err != nil {
@@ -294,7 +294,7 @@ func (m *ClusterCache) prove(ctx context.Context, kinds []*followedKind, since f
 	return g.Wait()
 }
 
-// Wait is that of the Client, by the watches of the cache. As long as not every kind was looked at it is that of the
+// Wait waits as the Client does, by the watches of the cache. As long as not every kind was looked at it is that of the
 // Client.
 func (m *ClusterCache) Wait(ctx context.Context) error {
 	if !m.beginStay() {
@@ -356,7 +356,7 @@ func (m *ClusterCache) notifyWaiters() {
 	m.moved = make(chan struct{})
 }
 
-// takeSnapshot is what is kept, with sorted pods, which are kept too: most are the same next time.
+// takeSnapshot returns what is kept, with sorted pods, which are kept too: most are the same next time.
 func (b *cachedObjects) takeSnapshot() cachedObjects {
 	b.sorted = b.sorted.Update(b.changed, b.pods)
 	clear(b.changed)

@@ -67,7 +67,7 @@ type connection struct {
 	traffic *trafficMeter // nil: nothing is counted
 }
 
-// apiPath is where objects of one kind are served.
+// apiPath is the path where objects of one kind are served.
 type apiPath struct {
 	name   string // singular, for errors
 	path   string // up to the namespace or the plural

@@ -17,8 +17,8 @@ import (
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
-// devicesFor is how long it is taken for true what DRA drivers publish and what is allocated of it: passes follow each
-// other within a second, and a cluster with a thousand nodes publishes megabytes.
+// devicesFor is the time for which it is taken for true what DRA drivers publish and what is allocated of it. Passes
+// follow each other within a second, and a cluster with a thousand nodes publishes megabytes.
 const devicesFor = 5 * time.Second
 
 func deviceClasses() apiPath {
@@ -42,7 +42,7 @@ func deviceTaintRules() apiPath {
 	return apiPath{"devicetaintrule", "/apis/resource.k8s.io/v1", "devicetaintrules", false}
 }
 
-// deviceCache is what was read last of the devices of some classes, and of ResourceClaims.
+// deviceCache holds what was read last of the devices of some classes, and of ResourceClaims.
 type deviceCache struct {
 	mu       sync.Mutex
 	of       string // the classes, in their versions
@@ -190,7 +190,7 @@ func (c Devices) resourceSlices(ctx context.Context, fields string, classes []tr
 	return out, err
 }
 
-// readable are those of the classes of which devices can be counted.
+// readable returns those of the classes of which devices can be counted.
 func readable(classes []translate.DeviceClass) []translate.DeviceClass {
 	return slices.DeleteFunc(slices.Clone(classes), func(k translate.DeviceClass) bool { return k.Unread != "" })
 }
@@ -215,7 +215,7 @@ func (c Devices) taintRules(ctx context.Context) ([]translate.DeviceTaintRule, e
 	return out, err
 }
 
-// claimedDevices are what ResourceClaims say; the cache is locked.
+// claimedDevices returns what ResourceClaims say; the cache is locked.
 func (c Devices) claimedDevices(ctx context.Context) (translate.ClaimedDevices, error) {
 	if age := c.now().Sub(c.cache.claimsAt); c.cache.claims.Taken != nil && age >= 0 && age < devicesFor {
 		return c.cache.claims, nil

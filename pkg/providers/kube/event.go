@@ -27,7 +27,7 @@ const (
 	longestPrefix  = 200
 )
 
-// toldEvents is when each event was told last, so that a pass which finds the same as before costs no call.
+// toldEvents holds the time when each event was told last, so that a pass which finds the same as before costs no call.
 type toldEvents struct {
 	mu sync.Mutex
 	at map[string]time.Time

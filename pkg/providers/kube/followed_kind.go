@@ -23,9 +23,9 @@ const (
 	// proveSeconds is the length of a watch that is to end in a bookmark soon: the API server sends one two seconds
 	// before the end, on a tick of about one second, and none in watches of two seconds or less.
 	proveSeconds = 3
-	// proveWithin is how long such a bookmark may take; after that a list is quicker, unless the last one took longer.
+	// proveWithin is the wait for such a bookmark; after that a list is quicker, unless the last one took longer.
 	proveWithin = 4 * time.Second
-	// mostAims is how often a revision is read for one proof, because what it has to prove became later.
+	// mostAims caps the revisions that are read for one proof, because what it has to prove became later.
 	mostAims = 3
 	// the most objects of a kind that are listed to prove something, which is as cheap as to wait for a bookmark
 	fewPods   = 1000
@@ -33,7 +33,7 @@ const (
 	fewClaims = 150
 )
 
-// followedKind is what a ClusterCache knows of one kind of object. It is in one of these states:
+// followedKind holds what a ClusterCache knows of one kind of object. It is in one of these states:
 //
 //	unknown    nothing may be believed of it; the next look lists, or takes over a checkpoint, as if frozen.
 //	listed     everything up to a version is known: that of a list, or of the last event.

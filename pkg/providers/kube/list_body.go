@@ -21,7 +21,7 @@ const (
 	mostPageBytes = 32 << 20
 	// mostJSONBytes is the same for a page in JSON, which stands in memory as a whole, body and objects.
 	mostJSONBytes = 8 << 20
-	// decodedAtOnce is how many bytes of protobuf are decoded at once, if it is not a single object that is larger:
+	// decodedAtOnce is the number of bytes of protobuf decoded at once, if it is not a single object that is larger:
 	// objects take about three times as much memory.
 	decodedAtOnce = 256 << 10
 )

@@ -13,13 +13,14 @@ import (
 	"k8s.io/client-go/rest"
 )
 
-// maxListAge is how long after its first page a list may go on. The store forgets a moment after five minutes.
+// maxListAge is the age of a list, since its first page, up to which it may go on. The store forgets a moment after
+// five minutes.
 const maxListAge = 4 * time.Minute
 
-// pageStep is by how much a page gets smaller when it was too large in bytes, and larger again when it was small.
+// pageStep is the factor by which a page too large in bytes gets smaller, and a small one larger again.
 const pageStep = 10
 
-// listQuery is what to list.
+// listQuery says what to list.
 type listQuery struct {
 	place     apiPath
 	namespace string // empty for all

@@ -70,8 +70,8 @@ func (c Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	}, c.listConfiguration)
 }
 
-// configuration is what a snapshot has beside pods, nodes and claims, which people write and which there is little of.
-// It is never changed.
+// configuration holds what a snapshot has beside pods, nodes and claims, which people write and which there is little
+// of. It is never changed.
 type configuration struct {
 	room       bufferRoom // of capacity buffers
 	pools      []karpv1.NodePool

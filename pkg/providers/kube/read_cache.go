@@ -12,7 +12,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// readCache is what this client read last, so that Wait can tell news from what is known.
+// readCache holds what this client read last, so that Wait can tell news from what is known.
 type readCache struct {
 	mu                                       sync.Mutex
 	podsVersion, claimsVersion, nodesVersion string
@@ -25,7 +25,7 @@ type readCache struct {
 	heads map[string]*corev1.Node
 }
 
-// mostHeads is how many objects are remembered that were read one by one.
+// mostHeads caps the objects that are remembered that were read one by one.
 const mostHeads = 1000
 
 // storedStatus is the status of a claim as it is stored in that version. It is never changed.
@@ -40,7 +40,7 @@ func storedStatusOf(n *karpv1.NodeClaim) storedStatus {
 	return storedStatus{n.ResourceVersion, &status, n.Finalizers}
 }
 
-// headOf is what writes to a node look at.
+// headOf returns the parts of a node at which writes to it look.
 func headOf(n *corev1.Node) *corev1.Node {
 	return &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: n.Name, UID: n.UID, ResourceVersion: n.ResourceVersion,
 		DeletionTimestamp: n.DeletionTimestamp,
@@ -138,7 +138,7 @@ func (s *readCache) statusSeen(c cluster.Claim) *karpv1.NodeClaimStatus {
 	return known.status.DeepCopy()
 }
 
-// storedSeen is what is known of the claim, if that is of the version given.
+// storedSeen returns what is known of the claim, if that is of the version given.
 func (s *readCache) storedSeen(c cluster.Claim) (known storedStatus, ok bool) {
 	s.mu.Lock()
 	defer s.mu.Unlock()

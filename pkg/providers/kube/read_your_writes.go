@@ -10,7 +10,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// pendingWrites is what this client wrote since a ClusterCache listed a kind: what the cache must have seen of it
+// pendingWrites holds what this client wrote since a ClusterCache listed a kind: what the cache must have seen of it
 // before it may speak. The zero value is ready and remembers nothing.
 type pendingWrites struct {
 	mu    sync.Mutex
@@ -35,7 +35,7 @@ func (o *pendingWrites) lastOther() time.Time {
 	return o.other
 }
 
-// kindWrites is what was written of one kind.
+// kindWrites holds what was written of one kind.
 type kindWrites struct {
 	latest  writtenVersion              // the newest that it wrote
 	leaving map[types.UID]expectedEvent // what it evicted or removed; no answer says in which version
@@ -51,7 +51,7 @@ type writtenVersion struct {
 	began   time.Time
 }
 
-// expectedEvent is what a watch must tell of an object.
+// expectedEvent is the event that a watch must tell of an object.
 type expectedEvent int
 
 const (

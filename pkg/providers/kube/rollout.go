@@ -23,7 +23,7 @@ import (
 )
 
 const (
-	// noneFor is how long nobody asks again in a cluster without a NodeRollout.
+	// noneFor is the time for which nobody asks again in a cluster without a NodeRollout.
 	noneFor = 30 * time.Second
 	// labelRollout is the NodeRollout that a ControllerRevision is of, labelClass its EC2NodeClass.
 	labelRollout = "joiner.sh/node-rollout"
@@ -37,7 +37,7 @@ type Rollouts struct {
 	memory *rolloutMemory
 }
 
-// rolloutMemory is what was read last.
+// rolloutMemory holds what was read last.
 type rolloutMemory struct {
 	mu   sync.Mutex
 	none time.Time // since when it is known that there is no NodeRollout

@@ -7,7 +7,7 @@ import (
 	"sync"
 )
 
-// Traffic is what was asked of the API server, and how much it answered: after the decompression of gzip.
+// Traffic counts what was asked of the API server, and how much it answered: after the decompression of gzip.
 type Traffic struct {
 	Requests int
 	Bytes    int64

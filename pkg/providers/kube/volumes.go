@@ -98,14 +98,14 @@ func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.S
 	return s, nil
 }
 
-// csiNode is what the CSI drivers of a node say: which have registered, and how many volumes each can attach to it.
+// csiNode holds what the CSI drivers of a node say: which have registered, and how many volumes each can attach to it.
 type csiNode struct {
 	name    string
 	drivers []string
 	limits  map[string]int64
 }
 
-// csiNodes are those of all nodes, by name.
+// csiNodes returns the drivers of all nodes, by name.
 func (c Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
 	all, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
 		func(l *storagev1.CSINodeList) []csiNode {

@@ -21,7 +21,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/secretsmanager"
 )
 
-// secretFor is how long a secret is used before it is read again, so that one that was rotated comes into use.
+// secretFor is the time until a secret is read again, so that one that was rotated comes into use.
 const secretFor = 15 * time.Minute
 
 // Authenticator says who sends a request.

@@ -15,7 +15,7 @@ import (
 // staleMarker is the value that ends a series.
 func staleMarker() float64 { return math.Float64frombits(0x7ff0000000000002) }
 
-// batch is what one request holds.
+// batch holds the series of one request.
 type batch struct{ series, ended []timeseries.Series }
 
 // batches are the requests, at least one where there is anything to send.
@@ -95,7 +95,7 @@ func metricType(k timeseries.Kind) writev2.Metadata_MetricType {
 // version1Message is an encoded WriteRequest of version 1.
 type version1Message []byte
 
-// SizeVT is how many bytes it takes.
+// SizeVT returns the number of bytes that it takes.
 func (m version1Message) SizeVT() int { return len(m) }
 
 // MarshalToSizedBufferVT writes it.

@@ -25,7 +25,7 @@ const (
 	mostValues  = 2_000_000
 )
 
-// Objects is what of S3 is used; an *s3.Client does. All calls may be repeated.
+// Objects is the part of S3 that is used; an *s3.Client does. All calls may be repeated.
 type Objects interface {
 	PutObject(context.Context, *s3.PutObjectInput, ...func(*s3.Options)) (*s3.PutObjectOutput, error)
 	GetObject(context.Context, *s3.GetObjectInput, ...func(*s3.Options)) (*s3.GetObjectOutput, error)

@@ -42,7 +42,7 @@ type RefusedError struct {
 	Text   string
 }
 
-// Error is what the endpoint said, and what to do about it.
+// Error returns what the endpoint said, and what to do about it.
 func (e *RefusedError) Error() string {
 	hint := map[int]string{
 		http.StatusUnauthorized: "check the setting remoteWriteSecret and what is in it",

@@ -10,9 +10,9 @@ import (
 )
 
 const (
-	// classRests is how long a class is left alone at first.
+	// classRests is the time for which a class is left alone at first.
 	classRests = 5 * time.Minute
-	// failureCounts is how long a failed launch is held against its class.
+	// failureCounts is the time for which a failed launch is held against its class.
 	failureCounts = time.Hour
 )
 

@@ -196,8 +196,8 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 	return out
 }
 
-// remembersUntil is when the entry no longer makes the next period longer: twice its period after it began, for a class
-// an hour after its last failure. A refusal is forgotten with its mark: somebody may mend its cause at any time.
+// remembersUntil returns when the entry no longer makes the next period longer: twice its period after it began, for a
+// class an hour after its last failure. A refusal is forgotten with its mark: somebody may mend its cause at any time.
 func (e storedMark) remembersUntil() time.Time {
 	if until, of := instancetypes.NotedMark(e).RemembersUnused(); of {
 		return until
@@ -225,8 +225,8 @@ func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period tim
 	return e
 }
 
-// markDuration is how long the mark of an offering counts that was refused so many times in a row. A period above 30
-// minutes stays what it is.
+// markDuration returns the time for which the mark of an offering counts that was refused so many times in a row. A
+// period above 30 minutes stays what it is.
 func markDuration(period time.Duration, times int) time.Duration {
 	for range min(times-1, maxDoubled) {
 		if 2*period > longest {
