@@ -36,9 +36,7 @@ type spreadRule struct {
 type podCounter struct {
 	key     string
 	group   topology.Group
-	filter  *cluster.Pod // of a spread: the pod that asks, whose selectors and tolerations say which nodes count
-	honors  [2]bool      // node affinity, taints
-	labels  []string     // of a spread: those that a node needs to count, see cluster.Pod.SpreadKeys
+	filter  *cluster.Pod // of a spread: see topology.CountedNodes; nil for all nodes
 	domains map[string]int
 	at      []int // by node: its domain, -1 where it is in none or does not count
 	count   []int // by domain: pods of the group
@@ -161,16 +159,13 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 	}
 	k.prepared = true
 	p := k.pod
-	labels := p.SpreadKeys()
 	for _, s := range p.Spread {
 		if s.Soft {
 			continue
 		}
-		g := topology.OfSpread(s, p.Namespace)
-		c := sim.counterFor(s.Key, g, p, [2]bool{!s.IgnoreNodeAffinity, s.HonorTaints}, labels)
-		k.spreads = append(k.spreads, spreadRule{c,
-			topology.Spread{MaxSkew: int(s.MaxSkew), MinDomains: int(s.MinDomains),
-				Self: g.Selects(p.Namespace, p.Labels)}})
+		rule, g := topology.SpreadOf(s, p)
+		counted := topology.CountedNodes(s, p)
+		k.spreads = append(k.spreads, spreadRule{sim.counterFor(s.Key, g, &counted), rule})
 	}
 	prepareAvoids(sim, k)
 	for _, other := range sim.apart { // those that stand keep others away
@@ -178,16 +173,9 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 			prepareAvoids(sim, other)
 		}
 	}
-	var all topology.Group
-	for i, t := range p.Affinity {
-		if g := topology.OfTerm(t, p.Namespace, sim.spaces); i == 0 {
-			all = g
-		} else {
-			all = all.And(g)
-		}
-	}
+	all := topology.OfTerms(p.Affinity, p.Namespace, sim.spaces)
 	for _, t := range p.Affinity {
-		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil, [2]bool{}, nil))
+		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil))
 	}
 }
 
@@ -198,7 +186,7 @@ func prepareAvoids(sim *Simulator, k *podClass) {
 	}
 	k.resisting = true
 	for _, t := range k.pod.AntiAffinity {
-		c := sim.counterFor(t.Key, topology.OfTerm(t, k.pod.Namespace, sim.spaces), nil, [2]bool{}, nil)
+		c := sim.counterFor(t.Key, topology.OfTerm(t, k.pod.Namespace, sim.spaces), nil)
 		k.avoids, k.resists = append(k.avoids, c), append(k.resists, c)
 		for x, n := range k.on {
 			if d := c.at[x.index]; d >= 0 {
@@ -218,23 +206,17 @@ func (k *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) bool {
 	return slices.ContainsFunc(k.away, func(g topology.Group) bool { return g.Selects(p.Namespace, p.Labels) })
 }
 
-// counterFor is the one for the group.
-func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod, honors [2]bool,
-	labels []string) *podCounter {
+// counterFor is the one for the group on nodes that admit the filter.
+func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod) *podCounter {
 	id := key + "|" + g.ID()
-	if len(labels) > 1 {
-		id += fmt.Sprintf("|%q", labels)
-	}
-	if honors != [2]bool{} {
-		id += fmt.Sprint("|", honors, filter.NodeSelector, filter.NodeAffinity)
-		if honors[1] {
-			id += fmt.Sprint(filter.Tolerations)
-		}
+	if filter != nil {
+		sim.text = appendAdmission(append(sim.text[:0], '|'), filter)
+		id += string(sim.text)
 	}
 	if c, ok := sim.counters[id]; ok {
 		return c
 	}
-	c := &podCounter{key: key, group: g, filter: filter, honors: honors, labels: labels, domains: map[string]int{}}
+	c := &podCounter{key: key, group: g, filter: filter, domains: map[string]int{}}
 	sim.counters[id], sim.order = c, append(sim.order, c)
 	for _, x := range sim.nodes {
 		c.addNodeDomain(x)

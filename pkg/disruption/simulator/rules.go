@@ -15,8 +15,7 @@ func (c *podCounter) addNodeDomain(x *Node) {
 	if c.key == corev1.LabelHostname {
 		value, ok = x.name, true
 	}
-	if !ok || !x.hasLabels(c.labels) || c.honors[0] && !nodeSelected(x, c.filter) || c.honors[1] &&
-		len(cluster.Untolerated(x.taints, c.filter.Tolerations)) > 0 {
+	if !ok || c.filter != nil && !nodeAdmits(x, c.filter) {
 		c.at = append(c.at, -1)
 		return
 	}
@@ -28,14 +27,6 @@ func (c *podCounter) addNodeDomain(x *Node) {
 	}
 	c.at = append(c.at, d)
 	c.nodes[d]++
-}
-
-// hasLabels reports whether the node has each of the labels. Every node has a name.
-func (x *Node) hasLabels(keys []string) bool {
-	return !slices.ContainsFunc(keys, func(key string) bool {
-		_, has := x.labels[key]
-		return !has && key != corev1.LabelHostname
-	})
 }
 
 // removeNodeDomain forgets the node that came last.
@@ -104,7 +95,7 @@ func (r classRules) allowsNode(x *Node) bool {
 	for _, c := range r.k.follows {
 		d := c.at[x.index]
 		if d < 0 || c.count[d] == 0 &&
-			!topology.AffinityAllows(0, c.total, c.group.Selects(r.k.pod.Namespace, r.k.pod.Labels)) {
+			!topology.AffinityAllows(0, c.total > 0, c.group.Selects(r.k.pod.Namespace, r.k.pod.Labels)) {
 			return false
 		}
 	}

@@ -186,18 +186,6 @@ type Spread struct {
 	HonorTaints        bool      `json:"honorTaints,omitempty"`        // nodeTaintsPolicy Honor
 }
 
-// SpreadKeys are the topology keys of the pod's required spreads. kube-scheduler counts a node for none of them that
-// lacks a label of any.
-func (p Pod) SpreadKeys() []string {
-	var out []string
-	for _, c := range p.Spread {
-		if !c.Soft && !slices.Contains(out, c.Key) {
-			out = append(out, c.Key)
-		}
-	}
-	return out
-}
-
 // AffinityTerm is a pod affinity or anti-affinity term.
 type AffinityTerm struct {
 	Key      string    `json:"key"`      // topology key

@@ -2,9 +2,12 @@ package topology
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"sync"
+
+	corev1 "k8s.io/api/core/v1"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -54,6 +57,19 @@ func OfTerm(t cluster.AffinityTerm, namespace string, all Namespaces) Group {
 		in.names = slices.Sorted(slices.Values(t.Namespaces))
 	}
 	return Group{Selector: t.Selector, within: []scope{in}, all: all}
+}
+
+// OfTerms returns the group that the required affinity terms of a pod in namespace mean together: kube-scheduler counts
+// only pods that all of them select, whatever their keys.
+func OfTerms(terms []cluster.AffinityTerm, namespace string, all Namespaces) (out Group) {
+	for i, t := range terms {
+		if g := OfTerm(t, namespace, all); i == 0 {
+			out = g
+		} else {
+			out = out.And(g)
+		}
+	}
+	return out
 }
 
 // And is the group of the pods that belong to both.
@@ -114,12 +130,49 @@ func selectorText(s *cluster.Selector) string {
 	return "|" + strings.Join(parts, "&")
 }
 
+// CountedNodes returns a pod that asks of nodes what they need for a spread of p to count them: what the policies of
+// the spread honour of what p asks, and, of a required one, the labels of all required spreads. Every node has a name.
+func CountedNodes(c cluster.Spread, p *cluster.Pod) cluster.Pod {
+	asks := cluster.Pod{Tolerations: []cluster.Toleration{{Operator: "Exists"}}}
+	if c.HonorTaints {
+		asks.Tolerations = append(slices.Clone(p.Tolerations),
+			cluster.Toleration{Operator: "Exists", Effect: "PreferNoSchedule"}) // which keeps no pod off
+	}
+	if !c.IgnoreNodeAffinity {
+		asks.NodeSelector, asks.NodeAffinity = p.NodeSelector, p.NodeAffinity
+	}
+	var labels []requirements.Requirement
+	for _, other := range p.Spread {
+		if !other.Soft && !c.Soft && other.Key != c.Key && other.Key != corev1.LabelHostname {
+			labels = append(labels, requirements.Any(other.Key))
+		}
+	}
+	if len(labels) == 0 {
+		return asks
+	}
+	alternatives := asks.NodeAffinity
+	if len(alternatives) == 0 {
+		alternatives = [][]requirements.Requirement{nil}
+	}
+	asks.NodeAffinity = nil
+	for _, term := range alternatives {
+		asks.NodeAffinity = append(asks.NodeAffinity, slices.Concat(term, labels))
+	}
+	return asks
+}
+
 // Spread is a spread constraint over numbered domains.
 type Spread struct {
 	MaxSkew    int
 	MinDomains int
 	Self       bool   // the constraint selects the pod that carries it
 	Eligible   []bool // the domains that count for the least crowded one
+}
+
+// SpreadOf returns the constraint of the pod, with no domain eligible yet, and the pods that it counts.
+func SpreadOf(c cluster.Spread, p *cluster.Pod) (Spread, Group) {
+	g := OfSpread(c, p.Namespace)
+	return Spread{MaxSkew: int(c.MaxSkew), MinDomains: int(c.MinDomains), Self: g.Selects(p.Namespace, p.Labels)}, g
 }
 
 // Least is the number of pods in the least crowded eligible domain; 0 when there are fewer eligible domains than
@@ -165,8 +218,19 @@ func (s Spread) OverLeast(here, least, more int) int {
 	return here + more - least - s.MaxSkew
 }
 
-// AffinityAllows reports whether a required affinity lets a pod into a domain with that many pods of its group: some
-// are there, or none is anywhere and the pod belongs to the group itself, so that it may be the first.
-func AffinityAllows(here, anywhere int, belongs bool) bool {
-	return here > 0 || anywhere == 0 && belongs
+// Room returns how many more pods a domain with that many takes: any number where the spread does not count them.
+func (s Spread) Room(here, least int) int {
+	switch over := s.OverLeast(here, least, 0); {
+	case over > 0:
+		return 0
+	case s.Self:
+		return -over
+	}
+	return math.MaxInt32
+}
+
+// AffinityAllows reports whether an affinity lets a pod into a domain with that many pods of its group: some are there,
+// or none is anywhere and the pod belongs to the group itself, so that it may be the first.
+func AffinityAllows(here int, anywhere, belongs bool) bool {
+	return here > 0 || !anywhere && belongs
 }

@@ -2,6 +2,7 @@ package topology
 
 import (
 	"fmt"
+	"math"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -82,16 +83,16 @@ func TestOver(t *testing.T) {
 
 func TestAffinityAllows(t *testing.T) {
 	for _, c := range []struct {
-		here, anywhere int
-		belongs, want  bool
+		here                    int
+		anywhere, belongs, want bool
 	}{
-		{here: 1, anywhere: 1, want: true},
-		{here: 0, anywhere: 1, belongs: true, want: false}, // it joins those that are there
-		{here: 0, anywhere: 0, belongs: true, want: true},  // it is the first
-		{here: 0, anywhere: 0, belongs: false, want: false},
+		{here: 1, anywhere: true, want: true},
+		{anywhere: true, belongs: true, want: false}, // it joins those that are there
+		{belongs: true, want: true},                  // it is the first
+		{},
 	} {
 		if got := AffinityAllows(c.here, c.anywhere, c.belongs); got != c.want {
-			t.Errorf("%d here, %d anywhere, belongs %t: %t, want %t", c.here, c.anywhere, c.belongs, got, c.want)
+			t.Errorf("%d here, anywhere %t, belongs %t: %t, want %t", c.here, c.anywhere, c.belongs, got, c.want)
 		}
 	}
 }
@@ -109,5 +110,58 @@ func TestAGroupOfAllNamespacesIsSmall(t *testing.T) {
 	}
 	if n := len(g.ID()); n > 1000 || !g.Selects("ns-09999", nil) || g.Selects("gone", nil) {
 		t.Errorf("an id of %d bytes", n)
+	}
+}
+
+func TestRoom(t *testing.T) {
+	for _, c := range []struct {
+		spread            Spread
+		here, least, want int
+	}{
+		{Spread{MaxSkew: 3, Self: true}, 2, 1, 2},
+		{Spread{MaxSkew: 1, Self: true}, 4, 1, 0},
+		{Spread{MaxSkew: 1}, 2, 1, math.MaxInt32}, // its pods do not count
+		{Spread{MaxSkew: 1}, 3, 1, 0},
+	} {
+		if got := c.spread.Room(c.here, c.least); got != c.want {
+			t.Errorf("%+v: room for %d with %d here and %d elsewhere, want %d", c.spread, got, c.here, c.least, c.want)
+		}
+	}
+}
+
+// A pod of a group of affinity is one that all terms select, in a namespace of each.
+func TestOfTerms(t *testing.T) {
+	selects := func(key string) *cluster.Selector {
+		return &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of(key, "x")}}
+	}
+	g := OfTerms([]cluster.AffinityTerm{{Key: "zone", Selector: selects("a")}, {Key: "rack", Selector: selects("b"), Namespaces: []string{"other", "own"}}}, "own", nil)
+	both := map[string]string{"a": "x", "b": "x"}
+	if !g.Selects("own", both) || g.Selects("other", both) || g.Selects("own", map[string]string{"a": "x"}) {
+		t.Errorf("%s selects others", g.ID())
+	}
+}
+
+// A spread counts the nodes that its policies leave in and that have the labels of the other required spreads.
+func TestCountedNodes(t *testing.T) {
+	team, zone := requirements.Of("team", "red"), cluster.Spread{Key: "zone", HonorTaints: true}
+	p := &cluster.Pod{NodeSelector: map[string]string{"disk": "ssd"}, NodeAffinity: [][]requirements.Requirement{{team}},
+		Tolerations: []cluster.Toleration{{Key: "own"}},
+		Spread:      []cluster.Spread{zone, {Key: "rack"}, {Key: "soft", Soft: true}, {Key: "kubernetes.io/hostname"}}}
+	anyTaint, soft := cluster.Toleration{Operator: "Exists"}, cluster.Toleration{Operator: "Exists", Effect: "PreferNoSchedule"}
+	for _, c := range []struct {
+		name   string
+		spread cluster.Spread
+		want   cluster.Pod
+	}{
+		{"taints", zone, cluster.Pod{NodeSelector: p.NodeSelector, Tolerations: []cluster.Toleration{{Key: "own"}, soft},
+			NodeAffinity: [][]requirements.Requirement{{team, requirements.Any("rack")}}}},
+		{"no affinity", cluster.Spread{Key: "rack", IgnoreNodeAffinity: true}, cluster.Pod{Tolerations: []cluster.Toleration{anyTaint},
+			NodeAffinity: [][]requirements.Requirement{{requirements.Any("zone")}}}},
+		{"soft", cluster.Spread{Key: "zone", Soft: true}, cluster.Pod{NodeSelector: p.NodeSelector, Tolerations: []cluster.Toleration{anyTaint},
+			NodeAffinity: p.NodeAffinity}},
+	} {
+		if diff := cmp.Diff(c.want, CountedNodes(c.spread, p)); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", c.name, diff)
+		}
 	}
 }

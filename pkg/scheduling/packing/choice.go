@@ -206,8 +206,9 @@ func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, 
 		if dd.top.Counters[i].Key != c.key || dd.tally.Even[i][d] == 0 {
 			continue
 		}
-		count, r := dd.tally.Count[i], dd.top.StrictestSpread(i)
-		switch over := count[d] + 1 - dd.top.EligibleDomains(r).Least(count) - r.MaxSkew; {
+		s := dd.top.EligibleDomains(dd.top.StrictestSpread(i))
+		s.Self = true // it counts the view
+		switch over := s.Over(dd.tally.Count[i], d, 1); {
 		case over == 1:
 			return 2
 		case over > 1:

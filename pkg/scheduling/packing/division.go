@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strings"
 
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
@@ -228,7 +229,7 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 		switch {
 		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
 			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
-			r.Kind == podclass.Follow && count[d] == 0 && !(r.Self && dd.mayBeFirst(v, r)):
+			r.Kind == podclass.Follow && count[d] == 0 && !topology.AffinityAllows(0, dd.hasFollowed(v, r), r.Self):
 			return false
 		}
 	}
@@ -238,10 +239,10 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 	})
 }
 
-// mayBeFirst reports whether a pod of the view that its rule selects may be the first: no pod counts for the rule, nor,
-// where it is required, for one over another key. kube-scheduler counts a pod only whom all terms select.
-func (dd *domainDivision) mayBeFirst(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
-	return !dd.tally.AnyCounted(r.Counter) && !slices.ContainsFunc(v.DomainRules, func(o podclass.TopologyRule) bool {
+// hasFollowed reports whether some pod counts for the affinity of the view, or, where it is required, for one over
+// another key.
+func (dd *domainDivision) hasFollowed(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+	return dd.tally.AnyCounted(r.Counter) || slices.ContainsFunc(v.DomainRules, func(o podclass.TopologyRule) bool {
 		return r.Required && o.Required && o.Kind == podclass.Follow && dd.tally.AnyCounted(o.Counter)
 	})
 }

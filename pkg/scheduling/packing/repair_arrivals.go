@@ -3,6 +3,7 @@ package packing
 import (
 	"slices"
 
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
@@ -61,8 +62,9 @@ func (a *Solution) arrivals() *arrivals {
 func (ar *arrivals) letIn(c comer) bool {
 	rules, first, near := c.load.Pod.Class.RequiredAffinityRules(), true, true
 	for _, r := range rules {
-		first = first && r.Self && ar.total[r.Counter] == 0 &&
-			!slices.ContainsFunc(ar.domain[r.Counter], func(n int) bool { return n > 0 })
+		anywhere := ar.total[r.Counter] > 0 ||
+			slices.ContainsFunc(ar.domain[r.Counter], func(n int) bool { return n > 0 })
+		first = first && topology.AffinityAllows(0, anywhere, r.Self)
 		near = near && !ar.lack(c.to, r)
 	}
 	if !near && !first && !c.load.Settled {

@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -43,13 +44,14 @@ func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
 	for _, r := range v.HostRules {
 		have := countWith(s.Count, r.Counter)
 		switch {
-		case r.Kind == podclass.Spread && r.Self:
-			n = min(n, max(0, r.MaxSkew-have))
-		case r.Kind == podclass.Spread && have > r.MaxSkew, r.Kind == podclass.Avoid && have > 0:
+		case r.Kind == podclass.Spread:
+			n = min(n, topology.Spread{MaxSkew: r.MaxSkew, Self: r.Self}.Room(have, 0)) // one with none can always come
+		case r.Kind == podclass.Avoid && have > 0:
 			return 0
 		case r.Kind == podclass.Avoid && r.Self:
 			n = min(n, 1)
-		case r.Kind == podclass.Follow && !s.Trusted && have == 0 && (!r.Self || s.Total[r.Counter] > 0):
+		case r.Kind == podclass.Follow && !s.Trusted &&
+			!topology.AffinityAllows(have, s.Total[r.Counter] > 0, r.Self):
 			return 0
 		}
 	}

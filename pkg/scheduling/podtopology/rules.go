@@ -6,7 +6,6 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -31,11 +30,11 @@ func (top *Counts) relaxedPodFor(k *podclass.Class, x podclass.Constraints) *pod
 	}
 	for _, c := range x.Pod.Spread {
 		if !c.Soft {
-			add(top.spreadRule(k, x, c))
+			add(top.spreadRule(k, c))
 		}
 	}
 	for _, c := range x.Soft {
-		prefer(top.spreadRule(k, x, c))
+		prefer(top.spreadRule(k, c))
 	}
 	for _, t := range x.Pod.AntiAffinity {
 		add(top.termRule(k, t, podclass.Avoid, true))
@@ -63,57 +62,22 @@ func (top *Counts) addUnbound(k *podclass.Class) {
 	}
 }
 
-// spreadRule counts pods on the nodes that the constraint's policies leave in and that have the labels of the pod's
-// other required spreads.
-func (top *Counts) spreadRule(k *podclass.Class, x podclass.Constraints,
-	c cluster.Spread) podclass.TopologyRule {
-	r := podclass.TopologyRule{Kind: podclass.Spread, Key: podclass.CanonicalKey(c.Key), MaxSkew: int(c.MaxSkew),
-		MinDomains: int(c.MinDomains),
-		Required:   !c.Soft}
-	g := topology.OfSpread(c, k.Pod.Namespace)
-	r.Self = g.Selects(k.Pod.Namespace, k.Pod.Labels)
+// spreadRule counts pods on topology.CountedNodes. A node of its own admits the pod, or nobody asks for its count.
+func (top *Counts) spreadRule(k *podclass.Class, c cluster.Spread) podclass.TopologyRule {
+	s, g := topology.SpreadOf(c, &k.Pod)
+	r := podclass.TopologyRule{Kind: podclass.Spread, Key: podclass.CanonicalKey(c.Key), MaxSkew: s.MaxSkew,
+		MinDomains: s.MinDomains, Self: s.Self, Required: !c.Soft}
 	if r.Key == podclass.LabelHost {
 		r.Counter = top.counterIndex(r.Key, g, nil)
 		top.Counters[r.Counter].limited = top.Counters[r.Counter].limited || r.Required
 		return r
 	}
-	bare := podclass.Constraints{Pod: x.Pod}
-	if c.IgnoreNodeAffinity {
-		bare.Pod.NodeSelector, bare.Pod.NodeAffinity = nil, nil
-	}
-	tolerations := []cluster.Toleration{{Operator: "Exists"}}
-	if c.HonorTaints {
-		tolerations = podclass.Constraints{Pod: x.Pod, BearsAll: true}.EffectiveTolerations()
-	}
-	alternatives := bare.NodeAlternatives(false)
-	if r.Required {
-		alternatives = havingLabels(alternatives, x.Pod.SpreadKeys(), r.Key)
-	}
-	r.Counter = top.counterIndex(r.Key, g, top.admissions.AdmissionFor(alternatives, tolerations))
+	asks := podclass.Constraints{Pod: topology.CountedNodes(c, &k.Pod)}
+	r.Counter = top.counterIndex(r.Key, g,
+		top.admissions.AdmissionFor(asks.NodeAlternatives(false), asks.Pod.Tolerations))
 	top.Counters[r.Counter].Spread = true
 	top.Counters[r.Counter].strict = top.Counters[r.Counter].strict || r.Required
 	return r
-}
-
-// havingLabels are the alternatives where a node has each of the labels. Every node has a name, and one without the
-// label of the spread itself is in no domain of it.
-func havingLabels(alternatives []requirements.Set, keys []string, but string) []requirements.Set {
-	var rs []requirements.Requirement
-	for _, key := range keys {
-		if key = podclass.CanonicalKey(key); key != podclass.LabelHost && key != but {
-			rs = append(rs, requirements.Any(key))
-		}
-	}
-	if len(rs) == 0 {
-		return alternatives
-	}
-	var out []requirements.Set
-	for _, s := range alternatives {
-		if s = s.And(rs...); len(s.Impossible()) == 0 {
-			out = append(out, s)
-		}
-	}
-	return out
 }
 
 func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,
@@ -130,17 +94,9 @@ func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podcl
 	}
 }
 
-// followRules returns the rules of required affinity. The scheduler counts a pod only when all the terms select it,
-// whatever the key.
+// followRules returns the rules of required affinity.
 func (top *Counts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
-	var all topology.Group
-	for i, t := range terms {
-		if g := topology.OfTerm(t, k.Pod.Namespace, top.spaces); i == 0 {
-			all = g
-		} else {
-			all = all.And(g)
-		}
-	}
+	all := topology.OfTerms(terms, k.Pod.Namespace, top.spaces)
 	var out []podclass.TopologyRule
 	for _, t := range terms {
 		key := podclass.CanonicalKey(t.Key)
