@@ -1,8 +1,6 @@
 package simulator
 
 import (
-	"encoding/binary"
-	"fmt"
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
@@ -51,11 +49,11 @@ func (sim *Simulator) classOf(p *cluster.Pod) *podClass {
 	if k, ok := sim.classByPod[key]; ok {
 		return k
 	}
-	sim.text = textOf(sim.text[:0], p)
-	k, ok := sim.classes[string(sim.text)]
+	text := sim.signature.FilterText(p)
+	k, ok := sim.classes[string(text)]
 	if !ok {
 		k = &podClass{pod: p, need: p.NextNeed(), on: map[*Node]int{}}
-		sim.classes[string(sim.text)] = k
+		sim.classes[string(text)] = k
 		for _, c := range sim.order {
 			if c.group.Selects(p.Namespace, p.Labels) {
 				k.matched = append(k.matched, c)
@@ -64,74 +62,6 @@ func (sim *Simulator) classOf(p *cluster.Pod) *podClass {
 	}
 	sim.classByPod[key] = k
 	return k
-}
-
-// Bytes that begin the parts of a text.
-const (
-	_ = iota
-	partLabels
-	partAdmission
-	partNodes
-	partSpread
-	partAffinity
-	_ // anti-affinity
-	partToleration
-	partRequires
-)
-
-// textOf appends to t all that the scheduler's rules look at in a pod.
-func textOf(t []byte, p *cluster.Pod) []byte {
-	need := p.NextNeed()
-	t = append(append(t, p.Namespace...), 0)
-	for _, n := range []int64{need.CPU, need.Memory, need.Ephemeral, need.Pods} {
-		t = binary.AppendVarint(t, n)
-	}
-	for _, e := range need.Extended {
-		t = binary.AppendVarint(append(append(t, e.Name...), '='), e.Count)
-	}
-	t = appendMap(append(t, partLabels), p.Labels)
-	t = appendAdmission(append(t, partAdmission), p)
-	for _, c := range p.Spread {
-		t = fmt.Append(append(t, partSpread), c.Key, c.MaxSkew, c.MinDomains, c.Soft, c.IgnoreNodeAffinity,
-			c.HonorTaints, topology.OfSpread(c, p.Namespace).ID())
-	}
-	for i, list := range [][]cluster.AffinityTerm{p.Affinity, p.AntiAffinity} {
-		for _, term := range list {
-			t = fmt.Append(append(t, byte(partAffinity+i)), term.Key, topology.OfTerm(term, p.Namespace, nil).ID())
-		}
-	}
-	return t
-}
-
-// appendAdmission appends what labels and taints of nodes are asked by a pod.
-func appendAdmission(t []byte, p *cluster.Pod) []byte {
-	t = appendMap(t, p.NodeSelector)
-	if len(p.NodeAffinity)+len(p.VolumeZones) > 0 {
-		t = fmt.Append(append(t, partNodes), p.NodeAffinity, p.VolumeZones)
-	}
-	for _, tol := range p.Tolerations {
-		t = append(t, partToleration)
-		for _, part := range []string{tol.Key, tol.Operator, tol.Value, tol.Effect} {
-			t = append(append(t, part...), 0)
-		}
-	}
-	for _, part := range p.Requires {
-		t = append(append(append(t, partRequires), part...), 0)
-	}
-	return t
-}
-
-func appendMap(t []byte, m map[string]string) []byte {
-	var few [8]string
-	keys := few[:0]
-	for k := range m {
-		keys = append(keys, k)
-	}
-	slices.Sort(keys)
-	for _, k := range keys {
-		t = append(append(append(append(t, k...), 0), m[k]...), 0)
-	}
-	return t
 }
 
 // countPods counts n pods of the class that come to the node, or leave it where n is below zero.
@@ -210,8 +140,7 @@ func (k *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) bool {
 func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod) *podCounter {
 	id := key + "|" + g.ID()
 	if filter != nil {
-		sim.text = appendAdmission(append(sim.text[:0], '|'), filter)
-		id += string(sim.text)
+		id += "|" + string(sim.signature.NodeText(filter))
 	}
 	if c, ok := sim.counters[id]; ok {
 		return c

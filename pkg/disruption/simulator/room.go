@@ -100,11 +100,11 @@ func (sim *Simulator) admissionOf(k *podClass) *admission {
 	if k.admission != nil {
 		return k.admission
 	}
-	sim.text = appendAdmission(sim.text[:0], k.pod)
-	a, known := sim.admissions[string(sim.text)]
+	text := sim.signature.NodeText(k.pod)
+	a, known := sim.admissions[string(text)]
 	if !known {
 		a = &admission{pod: k.pod}
-		sim.admissions[string(sim.text)] = a
+		sim.admissions[string(text)] = a
 		for _, x := range sim.nodes {
 			a.addNode(x)
 		}

@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // Node is a node that moved pods may come to.
@@ -42,7 +43,7 @@ type Simulator struct {
 	blocks     nodeBlocks
 	order      []*podCounter // in the order in which they came
 	apart      []*podClass   // that stand, with required anti-affinity; it counts once it is about a pod that moves
-	text       []byte
+	signature  podclass.Signature
 	steps      []step
 	looks      int  // for each pod that was bound: the nodes that admit it
 	blind      bool // no pod goes where the packer put it

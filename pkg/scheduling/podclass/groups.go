@@ -21,7 +21,7 @@ type Classes struct {
 	Shapes     map[string]int        // of needs, by their text
 	Unmodelled []plan.Unplaced       // who is in no class, and why
 	Aside      SetAside              // those of them that are too much work
-	Signature  signatureWriter
+	Signature  Signature
 	Limits     cluster.VolumeLimits // of the cluster's nodes
 	Sharing    bool                 // pods of a class share volumes with others
 }
@@ -35,7 +35,7 @@ func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*
 	list, left := aside.leaveOut(list)
 	cs.Unmodelled = slices.Concat(out, left)
 	stages.Tell(cluster.StageWhole, nil, "")
-	cs.Signature = signatureWriter{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
+	cs.Signature = Signature{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
 		moving: nodesBeingReplaced(all)}
 	cs.List = groupPodClasses(list, cs.Signature)
 	for _, k := range cs.List {
@@ -94,7 +94,7 @@ func (cs *Classes) MeasureNeeds(dims Dims) {
 // Class is a set of pods that no rule can tell apart.
 type Class struct {
 	ID      int
-	Text    string        // what rules may look at, see signatureWriter
+	Text    string        // what rules may look at, see Signature
 	Pod     cluster.Pod   // any one of them
 	Pods    []string      // namespace/name, oldest first
 	Need    []int64       // by dimension
@@ -116,7 +116,7 @@ type classMember struct {
 
 // groupPodClasses groups pods that are alike, larger ones first. Of equal ones those on nodes that are being replaced
 // are first: what a disruption was decided on must not be given to others.
-func groupPodClasses(list []*cluster.Pod, sig signatureWriter) []*Class {
+func groupPodClasses(list []*cluster.Pod, sig Signature) []*Class {
 	type group struct {
 		text    string
 		members []classMember

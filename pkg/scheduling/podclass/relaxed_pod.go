@@ -18,19 +18,19 @@ type RelaxedPod struct {
 	Unbound  bool // neither preferences that count it nor rules about nobody else tie it to a domain
 }
 
-// RuleKind tells spread, anti-affinity and affinity apart.
-type RuleKind int
+// ruleKind tells spread, anti-affinity and affinity apart.
+type ruleKind int
 
 // Kinds of rules.
 const (
-	Spread RuleKind = iota
+	Spread ruleKind = iota
 	Avoid
 	Follow // affinity
 )
 
 // TopologyRule is one spread, affinity or anti-affinity term of a view.
 type TopologyRule struct {
-	Kind       RuleKind
+	Kind       ruleKind
 	Key        string
 	Counter    int
 	Self       bool // it selects the pods that carry it

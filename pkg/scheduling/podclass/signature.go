@@ -12,19 +12,20 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// signatureWriter writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
+// Signature writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
 // Every part ends in a byte that no name contains, and lists begin with their length, so different pods never write the
 // same.
-type signatureWriter struct {
+type Signature struct {
 	labels []string // of a pod's labels, those that some selector names
 	shared map[cluster.Volume]bool
 	moving map[string]bool // nodes whose pods get no new ones, by name
 	buf    []byte
 	keys   []string
+	bare   cluster.Pod // of which a text is written that leaves some of it out
 }
 
 // podSignature returns the text, valid until the next call.
-func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
+func (s *Signature) podSignature(p *cluster.Pod) []byte {
 	s.podIdentity(p)
 	s.writeNumber(int64(p.Priority))
 	s.writeNeed(p.Need)
@@ -64,8 +65,27 @@ func (s *signatureWriter) podSignature(p *cluster.Pod) []byte {
 	return s.buf
 }
 
+// FilterText returns the text of what kube-scheduler's filters look at in another pod in the stead of p, but for ports
+// and volumes, with all labels. It is valid until the next call.
+func (s *Signature) FilterText(p *cluster.Pod) []byte {
+	s.bare = *p
+	s.bare.Priority, s.bare.Need = 0, p.NextNeed()
+	s.bare.NodePrefers, s.bare.Prefers, s.bare.Avoids = nil, nil, nil
+	s.bare.HostPorts, s.bare.Volumes = nil, nil
+	s.podSignature(&s.bare)
+	s.writeMap(p.Labels)
+	return s.buf
+}
+
+// NodeText returns the text of what the pod requires of nodes beside room. It is valid until the next call.
+func (s *Signature) NodeText(p *cluster.Pod) []byte {
+	s.bare = cluster.Pod{NodeSelector: p.NodeSelector, NodeAffinity: p.NodeAffinity, Tolerations: p.Tolerations,
+		VolumeZones: p.VolumeZones, Requires: p.Requires}
+	return s.podSignature(&s.bare)
+}
+
 // sumNodesAsked is a checksum of what the pod asks of labels and taints of nodes.
-func (s *signatureWriter) sumNodesAsked(p *cluster.Pod) uint64 {
+func (s *Signature) sumNodesAsked(p *cluster.Pod) uint64 {
 	s.buf = s.buf[:0]
 	s.writeNodesAsked(p)
 	h := fnv.New64a()
@@ -73,7 +93,7 @@ func (s *signatureWriter) sumNodesAsked(p *cluster.Pod) uint64 {
 	return h.Sum64()
 }
 
-func (s *signatureWriter) writeNodesAsked(p *cluster.Pod) {
+func (s *Signature) writeNodesAsked(p *cluster.Pod) {
 	s.writeMap(p.NodeSelector)
 	s.writeNumber(int64(len(p.NodeAffinity)))
 	for _, t := range p.NodeAffinity {
@@ -91,7 +111,7 @@ func (s *signatureWriter) writeNodesAsked(p *cluster.Pod) {
 }
 
 // podIdentity begins a text with what selectors see of the pod.
-func (s *signatureWriter) podIdentity(p *cluster.Pod) []byte {
+func (s *Signature) podIdentity(p *cluster.Pod) []byte {
 	s.buf = s.buf[:0]
 	s.writeStrings(p.Namespace)
 	for i, key := range s.labels {
@@ -119,7 +139,7 @@ type cachedIdentity struct {
 }
 
 // IdentityOf is the signer's identity of the pod.
-func (t *IdentityCache) IdentityOf(s *signatureWriter, p *cluster.Pod) string {
+func (t *IdentityCache) IdentityOf(s *Signature, p *cluster.Pod) string {
 	if t == nil {
 		return string(s.podIdentity(p))
 	}
@@ -140,19 +160,19 @@ func (t *IdentityCache) IdentityOf(s *signatureWriter, p *cluster.Pod) string {
 	return text
 }
 
-func (s *signatureWriter) writeStrings(list ...string) {
+func (s *Signature) writeStrings(list ...string) {
 	for _, x := range list {
 		s.buf = append(append(s.buf, x...), 0)
 	}
 }
 
-func (s *signatureWriter) writeNumber(list ...int64) {
+func (s *Signature) writeNumber(list ...int64) {
 	for _, n := range list {
 		s.buf = append(strconv.AppendInt(s.buf, n, 36), ',')
 	}
 }
 
-func (s *signatureWriter) writeBools(list ...bool) {
+func (s *Signature) writeBools(list ...bool) {
 	for _, b := range list {
 		if b {
 			s.buf = append(s.buf, 't')
@@ -162,7 +182,7 @@ func (s *signatureWriter) writeBools(list ...bool) {
 	}
 }
 
-func (s *signatureWriter) writeNeed(l resources.List) {
+func (s *Signature) writeNeed(l resources.List) {
 	s.writeNumber(l.CPU, l.Memory, l.Ephemeral, l.Pods, int64(len(l.Extended)))
 	for _, e := range l.Extended {
 		s.writeStrings(e.Name)
@@ -170,7 +190,7 @@ func (s *signatureWriter) writeNeed(l resources.List) {
 	}
 }
 
-func (s *signatureWriter) writeMap(m map[string]string) {
+func (s *Signature) writeMap(m map[string]string) {
 	s.writeNumber(int64(len(m)))
 	s.keys = slices.AppendSeq(s.keys[:0], maps.Keys(m))
 	slices.Sort(s.keys)
@@ -179,7 +199,7 @@ func (s *signatureWriter) writeMap(m map[string]string) {
 	}
 }
 
-func (s *signatureWriter) writeRequirements(list []requirements.Requirement) {
+func (s *Signature) writeRequirements(list []requirements.Requirement) {
 	s.writeNumber(int64(len(list)))
 	for _, r := range list {
 		s.writeStrings(r.Key)
@@ -194,13 +214,13 @@ func (s *signatureWriter) writeRequirements(list []requirements.Requirement) {
 	}
 }
 
-func (s *signatureWriter) writeSelector(sel *cluster.Selector) {
+func (s *Signature) writeSelector(sel *cluster.Selector) {
 	if s.writeBools(sel != nil); sel != nil {
 		s.writeRequirements(sel.Requirements)
 	}
 }
 
-func (s *signatureWriter) writeTerms(list []cluster.AffinityTerm) {
+func (s *Signature) writeTerms(list []cluster.AffinityTerm) {
 	s.writeNumber(int64(len(list)))
 	for _, t := range list {
 		s.writeStrings(t.Key)
@@ -211,7 +231,7 @@ func (s *signatureWriter) writeTerms(list []cluster.AffinityTerm) {
 	}
 }
 
-func (s *signatureWriter) writeWeighted(list []cluster.WeightedAffinityTerm) {
+func (s *Signature) writeWeighted(list []cluster.WeightedAffinityTerm) {
 	s.writeNumber(int64(len(list)))
 	for _, t := range list {
 		s.writeNumber(int64(t.Weight))

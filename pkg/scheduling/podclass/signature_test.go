@@ -3,6 +3,7 @@ package podclass
 import (
 	"fmt"
 	"reflect"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,7 +52,7 @@ func TestSignatureHasWhatRulesRead(t *testing.T) {
 	var p cluster.Pod
 	fill(reflect.ValueOf(&p).Elem(), new(int64))
 	p.Volumes = append(p.Volumes, cluster.Volume{Driver: p.Volumes[0].Driver, ID: "zz-own"})
-	sig := signatureWriter{shared: map[cluster.Volume]bool{p.Volumes[0]: true}, moving: map[string]bool{p.NodeName: true}}
+	sig := Signature{shared: map[cluster.Volume]bool{p.Volumes[0]: true}, moving: map[string]bool{p.NodeName: true}}
 	for key := range p.Labels {
 		sig.labels = append(sig.labels, key)
 	}
@@ -76,12 +77,28 @@ func TestSignatureHasWhatRulesRead(t *testing.T) {
 	}
 }
 
+// Pods that differ in anything that a filter of kube-scheduler reads have different texts, but for ports and volumes.
+func TestFilterTextHasWhatFiltersRead(t *testing.T) {
+	var p cluster.Pod
+	fill(reflect.ValueOf(&p).Elem(), new(int64))
+	unread := strings.Fields("NodeName Priority Need NodePrefers Prefers Avoids HostPorts Volumes") // NeedAnew is read
+	var sig Signature
+	before := string(sig.FilterText(&p))
+	change(reflect.ValueOf(&p).Elem(), "", func(path string) {
+		field := strings.FieldsFunc(path, func(c rune) bool { return c == '.' || c == '[' })[0]
+		want := field == "NeedAnew" || unsigned[field] == "" && !slices.Contains(unread, field)
+		if got := string(sig.FilterText(&p)) != before; got != want {
+			t.Errorf("pods that differ in %s have different texts: %t, want %t", path, got, want)
+		}
+	})
+}
+
 // The same words in other places are other rules.
 func TestSignatureTellsWhereWordsStand(t *testing.T) {
 	a, b := requirements.Of("a", "x"), requirements.Of("b", "x")
 	terms := []cluster.AffinityTerm{{Key: "k", Selector: &cluster.Selector{}}}
 	weighted := []cluster.WeightedAffinityTerm{{Weight: 1, Term: terms[0]}}
-	var sig signatureWriter
+	var sig Signature
 	texts := map[string]int{}
 	for i, p := range []cluster.Pod{
 		{Affinity: terms}, {AntiAffinity: terms}, {Prefers: weighted}, {Avoids: weighted},
@@ -186,7 +203,7 @@ func another(v reflect.Value, n int64) reflect.Value {
 func TestIdentityHasTheNamespaceOfSharedLabels(t *testing.T) {
 	labels := map[string]string{"app": "web"}
 	a, b := cluster.Pod{Namespace: "a", Labels: labels}, cluster.Pod{Namespace: "b", Labels: labels}
-	cache, sig := &IdentityCache{}, &signatureWriter{labels: []string{"app"}}
+	cache, sig := &IdentityCache{}, &Signature{labels: []string{"app"}}
 	first, other := cache.IdentityOf(sig, &a), cache.IdentityOf(sig, &b)
 	if first == other {
 		t.Errorf("pods of namespaces a and b are both %q", first)

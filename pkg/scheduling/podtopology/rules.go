@@ -37,16 +37,16 @@ func (top *Counts) relaxedPodFor(k *podclass.Class, x podclass.Constraints) *pod
 		prefer(top.spreadRule(k, c))
 	}
 	for _, t := range x.Pod.AntiAffinity {
-		add(top.termRule(k, t, podclass.Avoid, true))
+		add(top.termRule(k, t, podclass.TopologyRule{Kind: podclass.Avoid, Required: true}))
 	}
 	for _, t := range x.Avoids {
-		prefer(top.termRule(k, t.Term, podclass.Avoid, false))
+		prefer(top.termRule(k, t.Term, podclass.TopologyRule{Kind: podclass.Avoid}))
 	}
 	for _, r := range follows {
 		add(r)
 	}
 	for _, t := range x.Prefers {
-		add(top.termRule(k, t.Term, podclass.Follow, false))
+		add(top.termRule(k, t.Term, podclass.TopologyRule{Kind: podclass.Follow}))
 	}
 	slices.SortStableFunc(v.DomainRules, func(a, b podclass.TopologyRule) int { return cmp.Compare(a.Key, b.Key) })
 	return v
@@ -80,18 +80,15 @@ func (top *Counts) spreadRule(k *podclass.Class, c cluster.Spread) podclass.Topo
 	return r
 }
 
-func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, how podclass.RuleKind,
-	required bool) podclass.TopologyRule {
+// termRule is the rule, of which the kind is known and whether it is required, with what the term says.
+func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, r podclass.TopologyRule) podclass.TopologyRule {
 	g := topology.OfTerm(t, k.Pod.Namespace, top.spaces)
-	key := podclass.CanonicalKey(t.Key)
-	counter := top.counterIndex(key, g, nil)
-	top.Counters[counter].Avoided = top.Counters[counter].Avoided || how == podclass.Avoid && required &&
-		key != podclass.LabelHost
-	top.Counters[counter].strict = top.Counters[counter].strict || required
-	return podclass.TopologyRule{
-		Kind: how, Key: key, Counter: counter, Required: required,
-		Self: g.Selects(k.Pod.Namespace, k.Pod.Labels),
-	}
+	r.Key, r.Self = podclass.CanonicalKey(t.Key), g.Selects(k.Pod.Namespace, k.Pod.Labels)
+	r.Counter = top.counterIndex(r.Key, g, nil)
+	c := &top.Counters[r.Counter]
+	c.Avoided = c.Avoided || r.Kind == podclass.Avoid && r.Required && r.Key != podclass.LabelHost
+	c.strict = c.strict || r.Required
+	return r
 }
 
 // followRules returns the rules of required affinity.
