@@ -170,7 +170,7 @@ func (w *liveWorld) Inventory(ctx context.Context) ([]accept.Item, error) {
 	return out, nil
 }
 
-// aliasARN is what rules have for a target.
+// aliasARN returns the ARN that rules have for a target.
 func (w *liveWorld) aliasARN() string {
 	return fmt.Sprintf("arn:%s:lambda:%s:%s:function:%s:%s", w.at.Partition, w.at.Region, w.at.Account,
 		w.names.Function(noticeFunction), functionAlias)

@@ -18,7 +18,7 @@ type acceptWorld interface {
 	Do(ctx context.Context, a accept.Action, m accept.Memory) error
 	// Inventory reads all that a run must leave as it was.
 	Inventory(ctx context.Context) ([]accept.Item, error)
-	// Before is what Inventory read before the run; known is false where nobody knows it any more.
+	// Before returns what Inventory read before the run; known is false where nobody knows it any more.
 	Before(ctx context.Context) (before []accept.Item, known bool, err error)
 	// Rest waits until it is worth looking again at a step that has taken so long.
 	Rest(ctx context.Context, took time.Duration) error

@@ -139,7 +139,7 @@ func isReady(o *unstructured.Unstructured) bool {
 	})
 }
 
-// whyNotReady is what conditions say that are not true.
+// whyNotReady returns what those conditions say that are not true.
 func whyNotReady(o *unstructured.Unstructured) string {
 	conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 	var why []string

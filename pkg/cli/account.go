@@ -33,10 +33,10 @@ const (
 	spotRoleName  = "AWSServiceRoleForEC2Spot"
 )
 
-// standardFamilies are those that the quotas of standard instances count.
+// standardFamilies are the first letters of the instance families that the quotas of standard instances count.
 const standardFamilies = "acdhimrtz"
 
-// names are those of the cluster's resources.
+// names returns the names of the cluster's resources.
 func (f doctorFlags) names() naming.Names { return naming.Names{Prefix: f.prefix, Cluster: f.cluster} }
 
 // functionNames are Joiner's Lambda functions for a cluster.
@@ -171,10 +171,10 @@ func functionFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor
 	return out
 }
 
-// alone is how many functions of the stack reserve 1 each.
+// alone is the number of functions of the stack that reserve 1 each.
 const alone = 4
 
-// lambdaFacts are what the account may run at once, and what is reserved in it for notices that leave two minutes.
+// lambdaFacts returns what the account may run at once, and what is reserved in it for notices that leave two minutes.
 func lambdaFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.Lambda {
 	account, err := c.GetAccountSettings(ctx, &lambda.GetAccountSettingsInput{})
 	switch {

@@ -80,7 +80,7 @@ type outputForm struct {
 
 func (o *outputForm) String() string { return o.form }
 
-// Type is what the help calls the value.
+// Type returns the help's name of the value.
 func (o *outputForm) Type() string { return "string" }
 
 // Set takes a form that the command knows.

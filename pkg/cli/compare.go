@@ -30,7 +30,7 @@ func comparePlans(before, after workload.Placement) comparison {
 	return c
 }
 
-// boughtNodes is what a plan launches of one kind.
+// boughtNodes counts the nodes of one kind that a plan launches, and their price in USD per hour.
 type boughtNodes struct {
 	count int
 	usd   float64

@@ -16,7 +16,7 @@ type controlFilter struct {
 	colours bool // the colours that this program gives pass
 }
 
-// ownColour is how this program begins and ends colours and bold text.
+// ownColour matches the escape codes with which this program begins and ends colours and bold text.
 var ownColour = regexp.MustCompile(`^\x1b\[(0|1|3[1-7]|9[0-7])(;(0|1|3[1-7]|9[0-7]))*m`)
 
 // Write writes all of the text. A character may not be split over two calls.

@@ -133,7 +133,7 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	return sc.showAnswer(f.output, a, func() error { return showAnswer(sc, a) })
 }
 
-// kindAsked is what the word for a kind means, empty for what cannot be explained.
+// kindAsked returns the kind that the word names, empty for what cannot be explained.
 func kindAsked(word string) string {
 	switch strings.ToLower(word) {
 	case "pod", "pods", "po":

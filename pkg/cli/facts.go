@@ -189,8 +189,8 @@ func (s storedObjects) devices(ctx context.Context) (out doctor.Devices, err err
 	return out, err
 }
 
-// devicesLate is how long after its node registered a driver should have published its devices: images of drivers are
-// large, and two minutes are usual.
+// devicesLate is the time after its node registered by which a driver should have published its devices: images of
+// drivers are large, and two minutes are usual.
 const devicesLate = 10 * time.Minute
 
 // lateNodes is the claim's node if it has waited longer than devicesLate for devices, else nothing.
@@ -211,7 +211,7 @@ func lateNodes(now time.Time, c *v1.NodeClaim) []doctor.LateNode {
 	return []doctor.LateNode{late}
 }
 
-// usualKarpenterNamespace is where many install Karpenter; Joiner looks there only if it is told to.
+// usualKarpenterNamespace is the namespace where many install Karpenter; Joiner looks there only if it is told to.
 const usualKarpenterNamespace = "karpenter"
 
 // readLeader looks for whoever holds Karpenter's leader lease.
@@ -228,7 +228,7 @@ func (s storedObjects) readLeader(ctx context.Context) doctor.Leader {
 	return doctor.Leader{}
 }
 
-// factsTime is when the facts are of.
+// factsTime returns the time of the facts.
 func factsTime() time.Time { return time.Now().UTC() }
 
 // readRollouts are the NodeRollouts with what is not right about them; none where the cluster does not know the kind.

@@ -59,7 +59,7 @@ func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.Pa
 	return r, keys, err
 }
 
-// atOnce is how many records are read from the bucket at a time.
+// atOnce is the number of records that are read from the bucket at a time.
 const atOnce = 8
 
 // readRecords reads those of the bucket, the oldest first.

@@ -158,7 +158,7 @@ func isURL(path string) bool {
 	return strings.HasPrefix(path, "https://") || strings.HasPrefix(path, "http://")
 }
 
-// urlTimeout is how long a file of the network may take.
+// urlTimeout is the longest time that a file of the network may take.
 const urlTimeout = 30 * time.Second
 
 func readURL(address string) ([]byte, error) {

@@ -20,7 +20,7 @@ import (
 	"joiner.sh/pkg/workload/manifest"
 )
 
-// verdicts are what the API server makes of objects that have a CRD of ours.
+// verdicts holds the API server's judgement of objects that have a CRD of ours.
 type verdicts struct {
 	dropped, refused []string          // in words, with file and line
 	names            map[string]string // why an object is refused, by kind and name

@@ -93,7 +93,7 @@ func isNodePool(d manifest.Document) bool {
 //go:embed nodepool.yaml
 var generalPurpose []byte
 
-// onEveryNode is what Amazon EKS runs on every node, and what manifests without them are planned with.
+// onEveryNode holds the DaemonSets of every node of Amazon EKS, which manifests without them are planned with.
 //
 //go:embed daemonsets.yaml
 var onEveryNode []byte

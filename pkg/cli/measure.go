@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/workload"
 )
 
-// MeasuredWork is what a piece of work took.
+// MeasuredWork is the time and memory that a piece of work took.
 type MeasuredWork struct {
 	Seconds     float64 // on the clock
 	UserSeconds float64 // of CPU, all threads of the program; 0 where the system does not tell

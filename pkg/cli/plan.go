@@ -205,8 +205,8 @@ func planWithPreferences(w workload.File, c instancetypes.Catalog, rules cluster
 	return p, nil
 }
 
-// pricePreferences is how much cheaper the placement would be, in USD per hour, if pods asked for no more than they
-// require; 0 where none prefers anything, or where that would leave more of them.
+// pricePreferences returns the cost of preferences: how much cheaper the placement would be, in USD per hour, if pods
+// asked for no more than they require. It is 0 where none prefers anything, or where that would leave more of them.
 func pricePreferences(s cluster.Snapshot, p workload.Placement,
 	place func(cluster.Snapshot) workload.Placement) float64 {
 	if s.Rules.IgnorePreferences || !slices.ContainsFunc(s.Pods, cluster.Pod.HasPreferences) {
@@ -220,7 +220,7 @@ func pricePreferences(s cluster.Snapshot, p workload.Placement,
 	return max(0, p.HourlyUSD-without.HourlyUSD)
 }
 
-// collectAt is by how much memory grows, in percent, until garbage is collected while a plan is made. A plan is short
+// collectAt returns the growth of memory, in percent, until garbage is collected while a plan is made. A plan is short
 // work: more memory at its peak for less collecting, as long as there is little of it.
 func collectAt(pods int) int {
 	if pods <= 20_000 {
@@ -306,7 +306,7 @@ func addWhatIf(all []workload.Unplaced, s cluster.Snapshot, group func(key strin
 	}
 }
 
-// namespaceOf is that of a pod by its key.
+// namespaceOf returns the namespace of a pod by its key.
 func namespaceOf(pod string) string {
 	namespace, _, _ := strings.Cut(pod, "/")
 	return namespace

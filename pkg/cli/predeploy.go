@@ -56,8 +56,8 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) (findings.List, erro
 	return found, nil
 }
 
-// deployedPlan is what the stack has made: all of the plan when its functions are there, since only the stack itself
-// knows what it was deployed with; nil when it was never deployed.
+// deployedPlan returns what the stack has made, nil when it was never deployed. It is all of the plan when its
+// functions are there, since only the stack itself knows what it was deployed with.
 func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan preflight.Plan) (*preflight.Plan, error) {
 	_, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{
 		FunctionName: aws.String(n.Function("setup"))})
@@ -70,13 +70,13 @@ func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan pr
 	return &plan, nil
 }
 
-// templateResource is what is read of a resource of a template.
+// templateResource holds the fields that are read of a resource of a template.
 type templateResource struct {
 	Type       string
 	Properties map[string]any
 }
 
-// remoteWriteIn is where the functions of a template will send metrics.
+// remoteWriteIn returns where the functions of a template will send metrics.
 func remoteWriteIn(resources map[string]templateResource) (to settings.RemoteWrite) {
 	for _, r := range resources {
 		environment, _ := r.Properties["Environment"].(map[string]any)
@@ -125,7 +125,7 @@ func readPreflightProperties(path, cluster string) (map[string]any, settings.Rem
 	return nil, none, fmt.Errorf("there is no template for cluster %s in %s: run npx aws-cdk@2 synth --quiet, which writes what cdk.json says", cluster, path)
 }
 
-// awsConfig is how AWS is asked; with --record what it answers is kept.
+// awsConfig returns the configuration with which AWS is asked; with --record what it answers is kept.
 func (f doctorFlags) awsConfig(ctx context.Context) (aws.Config, error) {
 	cfg, err := loadAWSConfig(ctx)
 	if err != nil {

@@ -28,7 +28,7 @@ const (
 	appProgram    = "joiner-cdk" // of a release folder
 	functionsHere = "functions"
 	cdkFile       = "cdk.json"
-	// assemblyFolder is where the CDK's command line writes to as well.
+	// assemblyFolder is the folder to which the CDK's command line writes as well.
 	assemblyFolder = "cdk.out"
 )
 

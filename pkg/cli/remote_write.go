@@ -41,7 +41,7 @@ func secretFacts(ctx context.Context, cfg aws.Config, url, secret string) doctor
 	return out
 }
 
-// remoteWriteOf is where metrics are sent by what a function has in its environment.
+// remoteWriteOf returns where metrics are sent by what a function has in its environment.
 func remoteWriteOf(environment map[string]string) settings.RemoteWrite {
 	return settings.RemoteWrite{URL: environment["REMOTE_WRITE_URL"], Secret: environment["REMOTE_WRITE_SECRET"]}
 }

@@ -9,8 +9,9 @@ import (
 	"joiner.sh/pkg/whatif"
 )
 
-// requestFieldOf is where the pod asks for most of the resource that a change of its containers is about: as a whole, in
-// an init container that asks for more than the containers do together, or in these, as where nobody knows the spec.
+// requestFieldOf returns the field where the pod asks for most of the resource that a change of its containers is
+// about. That is in the pod, an init container that asks for more than the containers together, or these, as where
+// nobody knows the spec.
 func requestFieldOf(s *corev1.PodSpec, field string) string {
 	of, is := strings.CutPrefix(field, "spec.containers[*].resources.")
 	if !is || s == nil {

@@ -21,7 +21,7 @@ resume   go on after a pause; try a revision again that failed; follow the EC2No
 abort    stop the revision that is tried, as if it had failed
 undo     launch nothing but the last good revision, and replace nodes of others by it within budgets`
 
-// rolloutVerbs are what can be done about a NodeRollout, each the patch that does it.
+// rolloutVerbs returns what can be done about a NodeRollout, each with the patch that does it.
 func rolloutVerbs() map[string]func(cluster.Rollout) (map[string]any, error) {
 	return map[string]func(cluster.Rollout) (map[string]any, error){"status": nil, "resume": resumePatch, "abort": abortPatch,
 		"undo": undoPatch}
@@ -76,7 +76,7 @@ func runRollout(ctx context.Context, t clusterTarget, sc terminalOutput, verb, n
 	return sc.writeText(rolloutText(all[i]))
 }
 
-// rolloutText is all that is known of a rollout.
+// rolloutText returns all that is known of a rollout.
 func rolloutText(r cluster.Rollout) string {
 	var b strings.Builder
 	b.WriteString(status.RolloutLine(r) + "\n")

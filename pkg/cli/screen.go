@@ -10,7 +10,7 @@ import (
 	"golang.org/x/term"
 )
 
-// terminalOutput is where a command writes: results to out, messages and progress to progress.
+// terminalOutput holds the writers of a command: results go to out, messages and progress to progress.
 type terminalOutput struct {
 	out, progress io.Writer
 	colour        bool   // out is a terminal
@@ -37,7 +37,7 @@ func isTerminal(w io.Writer) bool {
 	return ok && term.IsTerminal(int(f.Fd()))
 }
 
-// reasonWidth is that of reasons in tables, in characters.
+// reasonWidth returns the width of reasons in tables, in characters.
 func (s terminalOutput) reasonWidth() int {
 	columns := 0
 	if f, ok := withoutFilter(s.out).(*os.File); ok {
@@ -68,7 +68,7 @@ func (s terminalOutput) paintText(words string, c ...text.Color) string {
 	return text.Colors(c).Sprint(words)
 }
 
-// warningColour is that of the first words of a warning.
+// warningColour is the colour of the first words of a warning.
 const warningColour = text.FgYellow
 
 // paintMessage is paint for messages.

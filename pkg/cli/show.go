@@ -50,10 +50,10 @@ func writeYAML(w io.Writer, what any) error {
 	return nil
 }
 
-// mostNames is how many groups of pods a line of the table names.
+// mostNames caps the groups of pods that a line of the table names.
 const mostNames = 3
 
-// width is that of reasons in the table, in characters, where the terminal does not say otherwise.
+// width is the width of reasons in the table, in characters, where the terminal does not say otherwise.
 const width = 110
 
 func showTable(sc terminalOutput, p workload.Placement) error {

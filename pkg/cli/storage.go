@@ -17,8 +17,8 @@ import (
 // wait for their pod.
 const defaultStorage = "joiner.sh/default"
 
-// fileStorage is what files say about volumes. A claim that is bound to a volume of the files can be where that is, and
-// any other one where its class allows.
+// fileStorage returns what files say about volumes. A claim that is bound to a volume of the files can be where that
+// is, and any other one where its class allows.
 func fileStorage(v workload.Storage) translate.Storage {
 	s := translate.Storage{Claims: map[string]corev1.PersistentVolumeClaim{},
 		Volumes: map[string]corev1.PersistentVolume{}, Classes: map[string]storagev1.StorageClass{}}

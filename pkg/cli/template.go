@@ -52,7 +52,7 @@ func templateCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-// assetList is what a pipeline needs to know of the files beside a template.
+// assetList tells a pipeline of the files beside a template.
 type assetList struct {
 	Version  string      `json:"version"`
 	Stack    string      `json:"stack"`

@@ -18,7 +18,7 @@ import (
 //nolint:gochecknoglobals // the linker writes variables alone
 var commit string
 
-// versionAnswer is what `joiner version` says about the program.
+// versionAnswer holds what `joiner version` says about the program.
 type versionAnswer struct {
 	Version  string   `json:"version"`
 	Module   string   `json:"module,omitempty"` // version of the Go module, where the go command knows one

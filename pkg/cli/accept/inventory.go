@@ -10,7 +10,7 @@ import (
 // Item is one thing that there is, in the cluster or in AWS.
 type Item struct {
 	Kind, ID string
-	// State is what must not change of it. It is empty for what comes and goes without a run: instances of other
+	// State holds what must not change of it. It is empty for what comes and goes without a run: instances of other
 	// NodePools with what belongs to them.
 	State string `json:",omitempty"`
 }
@@ -38,7 +38,7 @@ func CompareInventories(before, after []Item) (changed, notes []string) {
 	return changed, notes
 }
 
-// mostGone is how many things a note names.
+// mostGone caps the things that a note names.
 const mostGone = 10
 
 // GoneNote says what went meanwhile, which a cluster at work does by itself.

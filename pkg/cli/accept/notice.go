@@ -10,7 +10,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 )
 
-// Place is where an account's events come from.
+// Place is the partition, region and account that an account's events come from.
 type Place struct{ Partition, Region, Account string }
 
 // NoticeEvent is the event that EC2 writes two minutes before it takes a spot instance back, like a sample of it.

@@ -23,11 +23,11 @@ func QuestionsText(stack string) string {
 		"Should it end early, the stack is deleted by: aws cloudformation delete-stack --stack-name " + stack + "\n"
 }
 
-// mostOffered is how many types the fleet is offered.
+// mostOffered caps the types that the fleet is offered.
 const mostOffered = 250
 
-// OfferedTypes are what the fleet is offered: the cheapest types that the image of the stack runs on. No more is paid
-// than what the first of them costs.
+// OfferedTypes returns the types that the fleet is offered: the cheapest that the image of the stack runs on. No more
+// is paid than what the first of them costs.
 func OfferedTypes(load instancetypes.Catalog) []string {
 	all := lists.Where(load.Types,
 		func(f instancetypes.Facts) bool { return f.OnDemandUSD > 0 && slices.Contains(f.Arch, "arm64") })
@@ -37,7 +37,7 @@ func OfferedTypes(load instancetypes.Catalog) []string {
 	return lists.Of(all[:min(mostOffered, len(all))], func(f instancetypes.Facts) string { return f.Name })
 }
 
-// Answer is what an account answered to one question.
+// Answer is an account's answer to one question.
 type Answer struct {
 	Question string `json:"question"`
 	Answer   string `json:"answer"`

@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Facts are what is looked at before a run.
+// Facts holds what is looked at before a run.
 type Facts struct {
 	Functions   []Function
 	Stack       string // name
@@ -35,7 +35,7 @@ type Class struct {
 	Spec  map[string]any
 }
 
-// Pod is what decides whether a pod could go onto the run's nodes.
+// Pod holds what decides whether a pod could go onto the run's nodes.
 type Pod struct {
 	Name        string // with its namespace
 	OfNode      bool   // of a DaemonSet or of a node itself: it goes onto every node that it tolerates
@@ -95,7 +95,7 @@ func Refusals(f Facts, r Run) []string {
 	return append(out, strayRefusals(f.Pods, r)...)
 }
 
-// mostNamed is how many pods a refusal names.
+// mostNamed caps the pods that a refusal names.
 const mostNamed = 5
 
 // strayRefusals name the pods of others that could go onto the run's nodes.

@@ -17,8 +17,8 @@ import (
 const (
 	// Mark is the key of the label and of the tag that everything of a run carries.
 	Mark = "joiner.sh/accept"
-	// Name is that of the namespace, the NodePool, the EC2NodeClass and the Deployment of a run. There is one at a time
-	// in a cluster.
+	// Name is the name of the namespace, the NodePool, the EC2NodeClass and the Deployment of a run. There is one at a
+	// time in a cluster.
 	Name = "joiner-accept"
 	// Record is the ConfigMap in the namespace that holds what there was before the run.
 	Record = "before"
@@ -36,7 +36,7 @@ func SmallTypes() []string {
 	return []string{"t3.medium", "t3a.medium", "t3.large", "t3a.large", "m5.large", "m6i.large", "m6a.large"}
 }
 
-// Run is what a run is about.
+// Run describes a run: its cluster, its mark and what it may launch.
 type Run struct {
 	Cluster string
 	ID      string         // value of the mark, see NewID
@@ -47,7 +47,7 @@ type Run struct {
 	FIS     string         // ARN of the role for a real notice; empty: one that the run writes itself
 }
 
-// Owner is how the ids of all runs in a cluster begin.
+// Owner returns the prefix of the ids of all runs in a cluster.
 func Owner(cluster string) string {
 	sum := sha256.Sum256([]byte(cluster))
 	return hex.EncodeToString(sum[:4]) + "-"
@@ -58,8 +58,8 @@ func NewID(cluster string, now time.Time) string {
 	return Owner(cluster) + now.UTC().Format("20060102-150405")
 }
 
-// LimitNodes is how many nodes may run at once so that an hour of them costs no more than so many USD on demand, and
-// what a node costs at most. An error says why a run is not possible.
+// LimitNodes returns the number of nodes that may run at once so that an hour of them costs at most mostUSD on demand,
+// and the most that a node costs. An error says why a run is not possible.
 func LimitNodes(load instancetypes.Catalog, types []string, mostUSD float64) (nodes int, dearest float64, err error) {
 	for _, name := range types {
 		facts, known := load.Find(name)
@@ -101,7 +101,7 @@ func (r Run) object(apiVersion, kind string, spec map[string]any) map[string]any
 	return out
 }
 
-// Namespace is where the pods of the run are.
+// Namespace returns the namespace of the run's pods.
 func (r Run) Namespace() map[string]any { return r.object("v1", "Namespace", nil) }
 
 // BeforeMap keeps what there was before the run, for one that is interrupted.

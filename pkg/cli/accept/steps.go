@@ -8,7 +8,7 @@ import (
 	"time"
 )
 
-// Action is what a step does. Repeating one is harmless, but for the notice, which a claim is deleted by once.
+// Action is the act of a step. Repeating one is harmless, but for the notice, which a claim is deleted by once.
 type Action string
 
 // The actions of a run.
@@ -23,7 +23,7 @@ const (
 	DoForget  Action = "remove the namespace"
 )
 
-// Observation is what there is of a run at one time.
+// Observation holds what there is of a run at one time.
 type Observation struct {
 	ClassReady, PoolReady bool
 	Why                   string // of what is not ready
@@ -49,7 +49,7 @@ type Claim struct {
 	Leaving              bool
 }
 
-// Memory is what a run knows of its earlier steps.
+// Memory holds what a run knows of its earlier steps.
 type Memory struct {
 	Peak   int   // nodes with all pods
 	Victim Claim // whose instance gets the notice
@@ -65,11 +65,11 @@ type Step struct {
 	Pick func(m Memory, o Observation) (Memory, bool)
 	// Until says what there is, and whether it is what the step waits for.
 	Until func(m Memory, o Observation) (saw string, done bool)
-	// Note is what later steps have to know; nil: nothing.
+	// Note returns what later steps have to know; nil: nothing.
 	Note func(m Memory, o Observation) Memory
 }
 
-// Steps are those of a whole run, the main job first and the cleaning last.
+// Steps returns the steps of a whole run, the main job first and the cleaning last.
 func Steps(notice bool) []Step {
 	all := []Step{
 		{Name: "NodePool ready", Do: DoMake, Limit: 10 * time.Minute, Until: poolReady},
@@ -91,7 +91,7 @@ func Steps(notice bool) []Step {
 	return append(all, Step{Name: "no pods, no nodes", Do: DoNoPods, Limit: 20 * time.Minute, Until: noNodes})
 }
 
-// CleanSteps are what removes a run, whatever it has got to, but for the namespace, which holds what there was before.
+// CleanSteps returns the steps that remove a run, whatever it has got to, but for the namespace, which stays.
 func CleanSteps() []Step {
 	return []Step{
 		{Name: "removal", Do: DoRemove, Limit: 15 * time.Minute, Until: func(_ Memory, o Observation) (string, bool) {
@@ -185,7 +185,7 @@ func noNodes(_ Memory, o Observation) (string, bool) {
 	return fmt.Sprintf("%d pods, %d nodes", len(o.Pods), len(o.Claims)), len(o.Pods) == 0 && len(o.Claims) == 0
 }
 
-// Replicas is how many pods there are after an action.
+// Replicas returns the number of pods that there are after an action.
 func (a Action) Replicas() int {
 	return map[Action]int{DoPods: manyPods, DoFewer: fewPods}[a]
 }

@@ -31,16 +31,16 @@ const (
 	PerGBZone     = 0.02 // between two zones, both ways
 	PerQueueCall  = 0.40 / 1e6
 
-	// KarpenterLeast and KarpenterMost are what two pods of 1 vCPU and 1 GiB cost: as a part of nodes that are there, and
-	// on Fargate or a node of their own.
+	// KarpenterLeast and KarpenterMost are the cost of two pods of 1 vCPU and 1 GiB: as a part of nodes that are there,
+	// and on Fargate or a node of their own.
 	KarpenterLeast = 52
 	KarpenterMost  = 143
 )
 
-// Passes is what the functions with a schedule are called, in the order of the table.
+// Passes returns the names of the functions with a schedule, in the order of the table.
 func Passes() []string { return []string{"provision", "lifecycle", "disrupt", "refresh"} }
 
-// Stack is what the template says.
+// Stack holds what the template says.
 type Stack struct {
 	TicksPerHour map[string]float64 // by function
 	Alarms       int                // metrics of alarms
@@ -56,7 +56,7 @@ func Usual() Stack {
 		Alarms: alarms, Dashboards: 1, Tracing: true, Queues: 1}
 }
 
-// Cluster is what a cluster does.
+// Cluster describes a cluster by what its bill depends on.
 type Cluster struct {
 	Nodes     int
 	NodeHours float64 // that a node lives in the mean
@@ -70,13 +70,13 @@ type Line struct {
 	USD       float64
 }
 
-// Measured is what the functions' binaries took, in clusters of several sizes.
+// Measured holds what the functions' binaries took, in clusters of several sizes.
 type Measured struct {
 	How   string `json:"how"`
 	Sizes []Size `json:"sizes"` // by Nodes
 }
 
-// Size is what was measured in a cluster of one size. What is 0 was not measured there, but for Taken.S3Puts.
+// Size holds what was measured in a cluster of one size. What is 0 was not measured there, but for Taken.S3Puts.
 type Size struct {
 	Nodes        int              `json:"nodes"`
 	Pods         int              `json:"pods"`
@@ -92,7 +92,7 @@ type Ticks struct {
 	Cold Taken `json:"cold"` // in a new process
 }
 
-// Taken is what one invocation takes.
+// Taken holds what one invocation takes.
 type Taken struct {
 	CPUSeconds float64 `json:"cpuSeconds"` // of a whole processor
 	Requests   int     `json:"requests"`   // to the API server
@@ -102,8 +102,8 @@ type Taken struct {
 	S3Puts     int     `json:"s3Puts"`
 }
 
-// inMemory is what passes of the functions on a cluster in memory were measured to take: the life of a node, and what
-// ticks write into log and metrics where the binaries were not measured for it.
+// inMemory holds what passes of the functions on a cluster in memory were measured to take. That is the life of a node,
+// and what ticks write into log and metrics where the binaries were not measured for it.
 type inMemory struct {
 	How    string
 	Passes []struct {
@@ -111,7 +111,7 @@ type inMemory struct {
 		Nodes            int
 		LogBytes, Series int
 	}
-	// Turnover is what a node takes from its launch until it is gone, beside what ticks at rest take.
+	// Turnover holds what a node takes from its launch until it is gone, beside what ticks at rest take.
 	Turnover struct {
 		LogBytes int
 		Wakes    float64 // of other functions
@@ -124,7 +124,7 @@ var invocationsText []byte
 //go:embed usage.json
 var usageText []byte
 
-// figures is all that was measured.
+// figures holds all that was measured.
 type figures struct {
 	Measured
 	memory inMemory
@@ -222,7 +222,7 @@ func (m Measured) tick(s Stack, function string, nodes int, figure func(Taken) f
 	return warm + (cold-warm)/(s.TicksPerHour[function]*processHours)
 }
 
-// logOf is what a tick of the function writes into the log, in bytes, Lambda's own lines among it.
+// logOf returns the bytes that a tick of the function writes into the log, Lambda's own lines among it.
 func (f figures) logOf(s Stack, function string, nodes int) float64 {
 	if n := f.tick(s, function, nodes, func(t Taken) float64 { return float64(t.LogBytes) }); n > 0 {
 		return n
@@ -289,8 +289,8 @@ func Estimate(s Stack, c Cluster) ([]Line, error) {
 	return lines, nil
 }
 
-// ForeignInstances is what so many instances a month that are not the cluster's cost a stack, in USD, if no two of their
-// changes come in one batch.
+// ForeignInstances returns what so many instances a month that are not the cluster's cost a stack, in USD, if no two of
+// their changes come in one batch.
 func ForeignInstances(s Stack, instances float64) float64 {
 	const secondsPerMonth = HoursPerMonth * 3600
 	events := instances * eventsPerNode
@@ -302,7 +302,7 @@ func ForeignInstances(s Stack, instances float64) float64 {
 	return usd
 }
 
-// series is how many metrics of CloudWatch the functions write.
+// series returns the number of metrics of CloudWatch that the functions write.
 func (f figures) series(c Cluster, busy float64) float64 {
 	written := func(z Size) float64 { return float64(z.SeriesAtRest) }
 	if busy > 0.1 {
@@ -328,7 +328,7 @@ func (f figures) series(c Cluster, busy float64) float64 {
 	return math.Round(n) + otherSeries + poolSeries*float64(c.Pools)
 }
 
-// secondsOf is how long one tick of a function takes.
+// secondsOf returns the seconds that one tick of a function takes.
 func (c Cluster) secondsOf(m Measured, s Stack, function string, busy float64) float64 {
 	cpu := m.tick(s, function, c.Nodes, func(t Taken) float64 { return t.CPUSeconds })
 	requests := m.tick(s, function, c.Nodes, func(t Taken) float64 { return float64(t.Requests) })
@@ -342,8 +342,8 @@ func (c Cluster) secondsOf(m Measured, s Stack, function string, busy float64) f
 	return rest*(1-busy) + max(staySeconds, rest)*busy
 }
 
-// InVPC is what comes on top for functions in a VPC: interface endpoints, or NAT that is there anyway, and answers of
-// the API server that come from another zone.
+// InVPC returns the lines that come on top for functions in a VPC: interface endpoints, or NAT that is there anyway,
+// and answers of the API server from another zone.
 func InVPC(s Stack, c Cluster, endpoints, subnets int) ([]Line, error) {
 	m, err := readFigures()
 	if err != nil {

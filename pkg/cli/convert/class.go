@@ -13,7 +13,7 @@ import (
 	"joiner.sh/pkg/workload/manifest"
 )
 
-// nodeTemplate is what an AWSNodeTemplate v1alpha1 and an inline provider have in common.
+// nodeTemplate holds the fields that an AWSNodeTemplate v1alpha1 and an inline provider have in common.
 type nodeTemplate struct {
 	// of an inline provider, together with kind; without meaning
 	APIVersion            string                      `json:"apiVersion"`

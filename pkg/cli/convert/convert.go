@@ -32,7 +32,7 @@ type Options struct {
 	KeepAL2 bool   // leave classes on Amazon Linux 2, which has no images from Kubernetes 1.33 on
 }
 
-// Result is what came out.
+// Result holds what came out.
 type Result struct {
 	Objects  []Object
 	Warnings []string // file, line, object and field each
@@ -221,7 +221,7 @@ func (o Object) id() string {
 	return strings.TrimSpace(o.Other.Object() + " " + o.Other.Namespace)
 }
 
-// Source is what the object was made of.
+// Source returns the document that the object was made of.
 func (o Object) Source() manifest.Document {
 	if o.Converted() {
 		return o.from

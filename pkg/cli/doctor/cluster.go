@@ -245,7 +245,7 @@ func (e *examination) checkAnnotations() {
 	}
 }
 
-// accessGroups are those that access entries must name.
+// accessGroups returns the groups that access entries must name.
 func accessGroups() []string {
 	return []string{install.GroupProvision, install.GroupLifecycle, install.GroupDisrupt, install.GroupRefresh,
 		install.GroupSpotInterruption,

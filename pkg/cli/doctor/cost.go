@@ -31,7 +31,7 @@ func (e *examination) checkCost() {
 		"lower functionMemory if passes end in time without it, and set tracing and dashboard to false; infra/costs.md says what it is made of")
 }
 
-// functionMemory is what provision has, in MiB; 0 if it is not known.
+// functionMemory returns the memory of provision, in MiB; 0 if it is not known.
 func (e *examination) functionMemory() (memory int) {
 	for _, f := range e.f.Functions.List {
 		if f.Found && strings.HasSuffix(f.Name, "-provision") {
@@ -79,5 +79,5 @@ func checkCeiling(e *examination) {
 	}
 }
 
-// nodeHours is how long a node is assumed to live.
+// nodeHours is the number of hours that a node is assumed to live.
 const nodeHours = 10

@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// Facts are what was found out. A part with a text in Unknown was not looked at, for that reason.
+// Facts holds what was found out. A part with a text in Unknown was not looked at, for that reason.
 type Facts struct {
 	Now       time.Time
 	Cluster   string // name, empty if nobody gave one: then AWS was not asked
@@ -62,7 +62,7 @@ type Pool struct {
 	Bounded    bool     // it has limits, or launches a fixed number of nodes
 }
 
-// Misannotation is what an annotation of a pod or node says that Joiner does not know.
+// Misannotation tells of an annotation of a pod or node that Joiner does not know.
 type Misannotation struct {
 	Object  string // kind and name, as kubectl takes it; a namespace before, if it has one
 	Message string
@@ -95,7 +95,7 @@ type Group struct {
 	Owned bool // it carries the tag kubernetes.io/cluster/NAME
 }
 
-// Leader is who holds Karpenter's leader lease.
+// Leader tells who holds Karpenter's leader lease.
 type Leader struct {
 	Unknown           string
 	Namespace, Holder string // empty for nobody
@@ -173,7 +173,7 @@ type Function struct {
 	RemoteWrite settings.RemoteWrite
 }
 
-// Lambda is how many invocations the account may run at once.
+// Lambda holds the number of invocations that the account may run at once.
 type Lambda struct {
 	Unknown           string
 	Limit, Unreserved int
@@ -181,7 +181,7 @@ type Lambda struct {
 	Wanted            int // by a stack of which nothing is there yet, all in all
 }
 
-// Quotas are those of EC2 that bound how much runs.
+// Quotas holds the quotas of EC2 that bound how much runs.
 type Quotas struct {
 	Unknown string
 	List    []Quota
@@ -206,7 +206,7 @@ type NodeRole struct {
 	Found   bool
 }
 
-// Encryption is how the account encrypts new volumes of which nobody says how.
+// Encryption tells how the account encrypts new volumes of which nobody says how.
 type Encryption struct {
 	Unknown string
 	Always  bool

@@ -28,7 +28,7 @@ const (
 	mostOthers = 5
 )
 
-// Source is what answers are taken from.
+// Source holds what answers are taken from.
 type Source struct {
 	Snapshot cluster.Snapshot
 	View     status.View          // of the snapshot
@@ -38,7 +38,7 @@ type Source struct {
 	Asked    PodState             // of the pod that is asked about, the zero value if nobody knows
 }
 
-// PodState is what the API server says of one pod that no snapshot has: passes do not read pods that have ended.
+// PodState holds what the API server says of one pod that no snapshot has: passes do not read pods that have ended.
 type PodState struct {
 	Scheduler    string // spec.schedulerName
 	Fargate      bool   // AWS Fargate runs it
@@ -153,7 +153,7 @@ func (s Source) notProvisionable(p cluster.Pod) string {
 	return "it asks to be on no node of a NodePool"
 }
 
-// podOutlook is what a pass would do for the pod.
+// podOutlook returns what a pass would do for the pod.
 func podOutlook(p cluster.Pod, made plan.Plan) (verdict string, why []string) {
 	for _, l := range made.Launches {
 		if slices.Contains(l.Pods, p.Key()) {
@@ -315,7 +315,7 @@ func ExplainPool(s Source, name string, sells binpack.Offerings) (Answer, error)
 	return a, nil
 }
 
-// poolHelp is what would let the first of the pool's nodes go that stay.
+// poolHelp returns what would let the first of the pool's nodes go that stay.
 func (s Source) poolHelp(name string, sells binpack.Offerings) (why []string) {
 	const most = 3
 	asked := 0

@@ -17,7 +17,7 @@ import (
 	"joiner.sh/pkg/nodeclass"
 )
 
-// Known is all that was learned.
+// Known holds all that was learned.
 type Known struct {
 	Classes []awsv1.EC2NodeClass // sorted by name
 	Marks   []instancetypes.NotedMark
@@ -27,7 +27,7 @@ type Known struct {
 // Filter limits what is dropped to an EC2NodeClass and an instance type. Empty fields limit nothing.
 type Filter struct{ Class, Type string }
 
-// Plan is what is dropped.
+// Plan holds what is dropped.
 type Plan struct {
 	Lines   []string // one for each thing, for people
 	Classes []string // that carry some of it, by name

@@ -22,7 +22,7 @@ const (
 	mostNamed      = 5
 )
 
-// Group is what nodes of one node group have in common, and the NodePool that stands for it.
+// Group holds what nodes of one node group have in common, and the NodePool that stands for it.
 type Group struct {
 	Name  string `json:"name"`
 	Nodes int    `json:"nodes"`

@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// ReportBack is what the cluster needs before Karpenter looks after its nodes again.
+// ReportBack returns what the cluster needs before Karpenter looks after its nodes again.
 func ReportBack(f Facts) Report {
 	r := Report{From: "Joiner"}
 	if f.Joiner != "" {

@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// Facts are what is known about the cluster.
+// Facts holds what is known about the cluster.
 type Facts struct {
 	Snapshot    cluster.Snapshot
 	Karpenter   *Controller // nil: none is installed
@@ -59,7 +59,7 @@ func WrittenKeys() []string {
 		v1.AnnotationRegistrationHistory, v1.AnnotationZonalShifts}
 }
 
-// Do is what a change does.
+// Do is the act of a change.
 type Do string
 
 // The changes.
@@ -80,7 +80,7 @@ type Edit struct {
 	Why  string `json:"why"`
 }
 
-// Report is what to know and do.
+// Report holds what to know and do.
 type Report struct {
 	From     string        `json:"from"`               // who runs the nodes now
 	Nodes    int           `json:"nodes"`              // nodes that go on as they are, under the other hand

@@ -13,7 +13,7 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// Options are what Karpenter was started with, by the names of its environment variables. An option that is missing
+// Options holds what Karpenter was started with, by the names of its environment variables. An option that is missing
 // has Karpenter's default.
 type Options struct {
 	Known  bool // a Deployment or Helm values were read

@@ -14,7 +14,7 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// ReportTo is what Joiner needs to take the cluster over, with what classes may launch.
+// ReportTo returns what Joiner needs to take the cluster over, with what classes may launch.
 func ReportTo(f Facts, sells binpack.Offerings) Report {
 	r := Report{From: takeOverFrom(f)}
 	if f.Autoscaler != nil {

@@ -17,7 +17,7 @@ const (
 	functionType  = "AWS::Lambda::Function"
 	unknownPlace  = "unknown-" // account and region that the CDK takes from the credentials
 
-	// mostTemplateBytes is what CloudFormation takes of a template in a bucket.
+	// mostTemplateBytes is the largest number of bytes that CloudFormation takes of a template in a bucket.
 	mostTemplateBytes = 1 << 20
 )
 

@@ -6,7 +6,7 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// disruptionFate is what disruption has in mind for each NodeClaim.
+// disruptionFate holds what disruption has in mind for each NodeClaim.
 type disruptionFate struct {
 	goes map[string]string // by claim: why it goes
 	kept map[string]disruption.NotDisrupted

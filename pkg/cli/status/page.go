@@ -14,7 +14,7 @@ import (
 //go:embed page.html
 var page string
 
-// MostUnfolded is how many nodes of a NodePool, and how many pods that wait, a page shows without being asked.
+// MostUnfolded caps the nodes of a NodePool, and the pods that wait, that a page shows without being asked.
 const MostUnfolded = 100
 
 // pagePolicy is the Content-Security-Policy of the page: its own style sheet and nothing else, so that a browser neither

@@ -65,7 +65,7 @@ type Pool struct {
 	Nodes    []Node    `json:"nodes"` // sorted by name
 }
 
-// Sum is what nodes are together.
+// Sum holds the totals of some nodes.
 type Sum struct {
 	Nodes     int     `json:"nodes"`
 	Pods      int     `json:"pods"`
@@ -78,7 +78,7 @@ type Sum struct {
 	Memory   FillLevel `json:"memory"` // bytes
 }
 
-// FillLevel is how much of a room is taken by what pods ask for.
+// FillLevel holds how much of a room is taken by what pods ask for.
 type FillLevel struct {
 	Used int64 `json:"used"`
 	Room int64 `json:"room"`

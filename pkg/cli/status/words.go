@@ -74,7 +74,7 @@ func FormatSteps(steps []Step) string {
 	return strings.Join(parts, ", ")
 }
 
-// PoolRemarks are what is to be known of a pool beside its nodes: that it sleeps, and what its nodes may cost.
+// PoolRemarks returns what is to be known of a pool beside its nodes: that it sleeps, and what its nodes may cost.
 func PoolRemarks(p Pool) []string {
 	var out []string
 	switch {
