@@ -133,16 +133,16 @@ func newZonalShifts(a *App) *discovery.ZonalShifts {
 }
 
 const (
-	// launchTimeout is how long a NodeClaim may be without an instance before it is given up, registrationTimeout how
-	// long without a node.
+	// launchTimeout is the time that a NodeClaim may be without an instance before it is given up, registrationTimeout
+	// without a node.
 	launchTimeout, registrationTimeout = 5 * time.Minute, 15 * time.Minute
-	// initializationTimeout is how long a node that joined may be not ready for pods before it is given up.
+	// initializationTimeout is the time that a node that joined may be not ready for pods before it is given up.
 	initializationTimeout = 30 * time.Minute
-	// detachTimeout is how long a drained node waits for its volumes to be detached. Karpenter waits for ever.
+	// detachTimeout is the longest wait of a drained node for its volumes to be detached. Karpenter waits for ever.
 	detachTimeout = 30 * time.Minute
-	// garbageCollectionMinAge is how old an instance without a NodeClaim is at least when it is terminated.
+	// garbageCollectionMinAge is the age from which an instance without a NodeClaim is terminated.
 	garbageCollectionMinAge = 30 * time.Second
-	// unavailableOfferingTTL is how long an offering that had no capacity is not tried again.
+	// unavailableOfferingTTL is the time for which an offering that had no capacity is not tried again.
 	unavailableOfferingTTL = 3 * time.Minute
 )
 
@@ -193,8 +193,8 @@ func (a *App) wakeUnlessWatching(function, name, by string) controllers.Waker {
 		Log: a.log}
 }
 
-// watchUntil is when an invocation that found work stops watching for more. One that may change nothing would only see
-// the same again.
+// watchUntil returns the time at which an invocation that found work stops watching for more. One that may change
+// nothing would only see the same again.
 func (a *App) watchUntil(ctx context.Context) time.Time {
 	end := time.Now().Add(a.set.WatchDuration)
 	if open, err := a.permission.mayWrite(ctx); err != nil || !open {

@@ -20,7 +20,7 @@ import (
 	"joiner.sh/pkg/providers/kube"
 )
 
-// clusterFacts is what the stack wrote down of the cluster, and what was found out since.
+// clusterFacts holds what the stack wrote down of the cluster, and what was found out since.
 type clusterFacts struct {
 	mu    sync.Mutex
 	facts launch.Cluster
@@ -93,7 +93,7 @@ func authorities(a *App) discovery.AuthorityStore {
 	return discovery.AuthorityStore{S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket}
 }
 
-// clusterARN is that of the cluster in the account of the function which runs.
+// clusterARN returns the ARN of the cluster in the account of the function which runs.
 func clusterARN(ctx context.Context, cluster string) (string, error) {
 	lc, ok := lambdacontext.FromContext(ctx)
 	if !ok {
@@ -114,8 +114,8 @@ func clusterInfoNow(ctx context.Context, a *App) (launch.Cluster, error) {
 	return a.clusterInfo(ctx)
 }
 
-// clusterInfo is what a node has to know of the cluster. What the stack did not write down the API server is asked for
-// once in a process. A cluster without DNS leaves that to the kubelet.
+// clusterInfo returns the facts of the cluster that a node needs. What the stack did not write down the API server is
+// asked for once in a process. A cluster without DNS leaves that to the kubelet.
 func (a *App) clusterInfo(ctx context.Context) (launch.Cluster, error) {
 	info := a.cluster.read()
 	if info.Version == "" {

@@ -26,11 +26,11 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// shareFrom is how many equal launches share a request. Fewer are asked for side by side, which is as quick and leaves
-// each its own token.
+// shareFrom is the least number of equal launches that share a request. Fewer are asked for side by side, which is as
+// quick and leaves each its own token.
 const shareFrom = 5
 
-// newDeps is what every function needs, made anew for each invocation.
+// newDeps returns what every function needs, made anew for each invocation.
 func (a *App) newDeps(holder string) controllers.Deps {
 	freeMemory()
 	collectIfWorthwhile()
@@ -70,10 +70,10 @@ func (a *App) newProvision(info launch.Cluster, holder string) provision.Control
 		BatchIdle: a.set.BatchIdle, BatchMax: settings.BatchMax, ShareFrom: shareFrom, VCPUs: vcpus(os.Getenv)}
 }
 
-// mibPerVCPU is how much memory Lambda gives a vCPU with.
+// mibPerVCPU is the memory, in MiB, for which Lambda gives one vCPU.
 const mibPerVCPU = 1769
 
-// vcpus is how many of them the function has, by its memory; 0 outside Lambda.
+// vcpus returns the number of vCPUs of the function, by its memory; 0 outside Lambda.
 func vcpus(getenv func(string) string) float64 {
 	mib, err := strconv.Atoi(getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"))
 	if err != nil {

@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// watchAfterPush is how long somebody whom the webhook woke looks for what was announced. It is longer than
+// watchAfterPush is the time for which somebody whom the webhook woke looks for what was announced. It is longer than
 // webhook.Between, in which further announcements wake nobody.
 const watchAfterPush = 2 * webhook.Between
 
@@ -19,7 +19,7 @@ type pushAttention struct {
 	away time.Time // since when no invocation of this process has looked
 }
 
-// pushHints are those of an invocation with this payload.
+// pushHints returns the hints for an invocation with this payload.
 func (a *pushAttention) pushHints(set settings.Values, payload []byte, now time.Time) controllers.PushHints {
 	switch reason := invoke.Reason(payload); {
 	case reason == invoke.Push:

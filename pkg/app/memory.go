@@ -39,7 +39,7 @@ func collectIfWorthwhile() {
 // isLittleGarbage reports whether little came since the last collection left so many bytes, 0 before the first.
 func isLittleGarbage(all, live uint64) bool { return float64(all) < float64(live)*(1+leastGarbage) }
 
-// readMemory is what the process has resident, and what Lambda lets it have: 0 where it says nothing.
+// readMemory returns the process's resident memory and what Lambda lets it have, in bytes: 0 where it says nothing.
 func readMemory() (used, limit int64) {
 	mib, err := strconv.ParseInt(os.Getenv("AWS_LAMBDA_FUNCTION_MEMORY_SIZE"), 10, 64)
 	if err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// leaderBelievedFor is how long a look at the leader lease is believed. Karpenter keeps its lease for 15 seconds.
+	// leaderBelievedFor is the time that a look at the leader lease holds. Karpenter keeps its lease for 15 seconds.
 	leaderBelievedFor = 5 * time.Second
 	// leaderBelievedByNotices is the same for notices of EC2: hundreds may come at once, and what they
 	// do any leader would do.

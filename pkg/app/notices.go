@@ -69,9 +69,9 @@ func (a *App) prepareNotices(ctx context.Context, function string) *notices.Cont
 }
 
 const (
-	// mostRebalancesPerHour is how many nodes are replaced on recommendations within an hour; further ones are told.
+	// mostRebalancesPerHour caps the nodes that are replaced on recommendations within an hour; further ones are told.
 	mostRebalancesPerHour = 20
-	// rebalanceOfferingCooldown is how long an offering that was left on a recommendation is not bought again.
+	// rebalanceOfferingCooldown is the pause before an offering that was left on a recommendation is bought again.
 	rebalanceOfferingCooldown = 30 * time.Minute
 )
 
@@ -88,7 +88,7 @@ func (a *App) newInterruption(function string) notices.Controller {
 		QuarantineFor: rebalanceOfferingCooldown}
 }
 
-// ownAccount is that of the function which runs, empty outside Lambda.
+// ownAccount returns the account of the function which runs, empty outside Lambda.
 func ownAccount(ctx context.Context) string {
 	lc, ok := lambdacontext.FromContext(ctx)
 	if !ok {

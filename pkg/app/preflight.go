@@ -63,13 +63,13 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 	return stackAttributes(k, preflight.ChooseMemory(plan, facts))
 }
 
-// maxCABundle is how much of a function's environment, of which there are 4 KB, the certificate authority may take.
+// maxCABundle caps the certificate authority, in bytes, in a function's environment, of which there are 4 KB.
 const maxCABundle = 3072
 
-// stackAttributes are what the stack gives the functions: what they are told of the cluster, so that none has to ask
-// EKS, and the memory of those that read it, in MiB. Two fingerprints stand for them, with the memory and without: a
-// function's version is made anew when that of what it is given changes, and then alone. Lambda publishes no second
-// version of what did not change, which fails a deployment.
+// stackAttributes returns what the stack gives the functions. It is what they are told of the cluster, so that none has
+// to ask EKS, and the memory of those that read it, in MiB. Two fingerprints stand for them, with the memory and
+// without: a function's version is made anew when that of what it is given changes, and then alone. Lambda publishes no
+// second version of what did not change, which fails a deployment.
 func stackAttributes(c preflight.Cluster, memory int) (map[string]any, error) {
 	if len(c.CABundle) > maxCABundle {
 		return nil, fmt.Errorf("the certificate authority of the cluster has %d characters, the functions' environment has room for %d: set clusterCABundle in cdk.json to the certificate that is in use",
@@ -88,8 +88,8 @@ func fingerprint(text string) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// plans are what the stack is to make and, in an update, what it has made. An older version of the stack did not say
-// all of it: then what is to be made counts as made.
+// plans returns what the stack is to make and, in an update, what it has made. An older version of the stack did not
+// say all of it: then what is to be made counts as made.
 func plans(e cfn.Event, cluster, region string) (plan preflight.Plan, before *preflight.Plan) {
 	plan, _ = preflight.ReadPlan(e.ResourceProperties, region)
 	plan.Cluster = cluster
@@ -107,7 +107,7 @@ func plans(e cfn.Event, cluster, region string) (plan preflight.Plan, before *pr
 	return plan, &old
 }
 
-// readFacts is how facts are found out, and whether a permission was missing for that.
+// readFacts finds out the facts, and whether a permission was missing for that.
 type readFacts func(context.Context, preflight.Plan) (preflight.Facts, bool, error)
 
 // readPermitted asks again for a while when a permission is missing: what CloudFormation grants to a new role takes

@@ -22,7 +22,7 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// newRecorder is what counts and sends for Prometheus, nil where nothing is sent.
+// newRecorder returns the recorder that counts and sends for Prometheus, nil where nothing is sent.
 func newRecorder(a *App) *remotewrite.Recorder {
 	set := a.set.RemoteWrite
 	if set.URL == "" {
@@ -44,7 +44,7 @@ func newRecorder(a *App) *remotewrite.Recorder {
 		Log: a.log}
 }
 
-// passTotals is where provision and disrupt count, nil where nothing is sent.
+// passTotals returns the store where provision and disrupt count, nil where nothing is sent.
 func (a *App) passTotals() controllers.PassTotals {
 	if a.set.RemoteWrite.URL == "" {
 		return nil
@@ -70,7 +70,7 @@ func newSecret(cfg aws.Config, arn string) *prometheus.Secret {
 	return &prometheus.Secret{Secrets: secretsmanager.NewFromConfig(cfg), ID: arn, Now: time.Now}
 }
 
-// buildLabels are those of karpenter_build_info.
+// buildLabels returns the labels of karpenter_build_info.
 func buildLabels() map[string]string {
 	out := map[string]string{"goversion": runtime.Version(), "goarch": runtime.GOARCH}
 	info, ok := debug.ReadBuildInfo()
@@ -115,7 +115,7 @@ func programID(path string) string {
 	return cmp.Or(id[strings.LastIndex(id, "/")+1:], unknown)
 }
 
-// surroundings are what lifecycle does not read by itself.
+// surroundings reads what lifecycle does not read by itself.
 type surroundings struct{ a *App }
 
 // ReadSurroundings adds the catalog, what is not to be had, and what provision and disrupt counted. How nodes stood in

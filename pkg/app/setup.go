@@ -264,8 +264,8 @@ func leavingRoles(e cfn.Event, cluster, region string) setup.Leaving {
 	return l
 }
 
-// pushAddress is whom the cluster's webhook calls, and whose certificates it believes: Amazon's authorities, unless the
-// property PushCABundle names others. The secret part of it is no property, because CloudFormation shows
+// pushAddress returns the address that the cluster's webhook calls, and the authorities that it believes: Amazon's,
+// unless the property PushCABundle names others. The secret part of it is no property, because CloudFormation shows
 // those.
 func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	url := textProperty(e, "PushURL")

@@ -30,11 +30,11 @@ type Body struct {
 // mostUnpacked bounds a stored pass, in bytes.
 const mostUnpacked = 1 << 30
 
-// Prefix is what the keys of all stored passes begin with.
+// Prefix is the start of the keys of all stored passes.
 const Prefix = "passes/"
 
-// Key is where the pass is stored: by hour, then time, function and a part of its content's sum, so that equal passes
-// have one key.
+// Key returns the key under which the pass is stored: by hour, then time, function and a part of its content's sum, so
+// that equal passes have one key.
 func (p Pass) Key() string {
 	sum := sha256.Sum256(append([]byte(p.Invocation+p.Time.Format(time.RFC3339Nano)), p.Plan...))
 	return path.Join(HourPrefix(p.Time), fmt.Sprintf("%s-%s-%x.json.gz", p.Time.UTC().Format("20060102T150405.000Z"),

@@ -72,7 +72,8 @@ type Fault struct {
 	Stack []string         `json:"stack,omitempty"` // innermost first
 }
 
-// Fleet is what the nodes of pools were, and what others there were. Nodes whose price nobody knows cost nothing here.
+// Fleet counts the nodes, those of pools and others, with their prices. Nodes whose price nobody knows cost nothing
+// here.
 type Fleet struct {
 	Nodes     int     `json:"nodes"`
 	Foreign   int     `json:"foreign"` // nodes of no pool
@@ -103,7 +104,7 @@ type DisruptionStage struct {
 	Why      string   `json:"why,omitempty"`
 }
 
-// Reason is why things of one kind are as they are: unschedulable pods, pools without a part, nodes that stay.
+// Reason tells why things of one kind are as they are: unschedulable pods, pools without a part, nodes that stay.
 type Reason struct {
 	Why   string   `json:"why"`
 	Count int      `json:"count"`

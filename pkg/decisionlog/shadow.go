@@ -6,7 +6,7 @@ import (
 	"time"
 )
 
-// Comparison is what Joiner would have done over a time in which it only observed, beside what the cluster's own
+// Comparison holds what Joiner would have done over a time in which it only observed, beside what the cluster's own
 // autoscaler did.
 //
 // Launches are those of the passes, each pod's once; growth is every rise of the nodes' number and price between two
@@ -113,7 +113,7 @@ func (w *comparer) countAdded(before, r Record) {
 	}
 }
 
-// countSaved is what the standing proposals would have saved between two passes, in USD.
+// countSaved returns what the standing proposals would have saved between two passes, in USD.
 func (w *comparer) countSaved(from, to time.Time) float64 {
 	if w.proposed.IsZero() {
 		return 0

@@ -11,7 +11,7 @@ import (
 	"sigs.k8s.io/yaml"
 )
 
-// External is what somebody else applies where setup may not: Objects, and what setup itself may do there.
+// External returns what somebody else applies where setup may not: Objects, and what setup itself may do there.
 func External() ([]*unstructured.Unstructured, error) {
 	all, err := Objects()
 	if err != nil {

@@ -21,7 +21,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/yaml"
 )
 
-// Namespace is where Joiner's own objects live: its leases and small records.
+// Namespace is the namespace of Joiner's own objects: its leases and small records.
 const Namespace = "joiner-system"
 
 // Groups that the access entry of each function's IAM role must name.
@@ -64,13 +64,13 @@ func RBAC() ([]*unstructured.Unstructured, error) {
 	return objects("rbac")
 }
 
-// Priority is what the API server puts the requests of every group by when it has too many: a level for what is urgent,
-// one for lists, and which requests are of which. It belongs to a stack, as Push does.
+// Priority returns the objects by which the API server orders the requests of every group when it has too many. There
+// is a level for what is urgent, one for lists, and which requests are of which. It belongs to a stack, as Push does.
 func Priority() ([]*unstructured.Unstructured, error) {
 	return objects("priority")
 }
 
-// Address is where the API server calls. An empty CA stands for the authorities that the API server itself trusts.
+// Address is what the API server calls. An empty CA stands for the authorities that the API server itself trusts.
 type Address struct {
 	URL string // with the secret path, without a slash at the end
 	CA  []byte // PEM

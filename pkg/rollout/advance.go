@@ -10,8 +10,8 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Outcome is what is to be done about a rollout: to keep the class as it is as a revision, to store the status, to tell
-// of it, and to forget revisions. They are done in this order, and each may be repeated.
+// Outcome holds what is to be done about a rollout: to keep the class as a revision, to store the status, to tell of
+// it, and to forget revisions. They are done in this order, and each may be repeated.
 type Outcome struct {
 	Keep   string // the revision to keep; empty for none
 	Status cluster.RolloutStatus
@@ -19,7 +19,7 @@ type Outcome struct {
 	Forget []string // revisions
 }
 
-// mostFailed is how many failed revisions are remembered, mostTold how many tried nodes.
+// mostFailed caps the failed revisions that are remembered, mostTold the tried nodes.
 const (
 	mostFailed = 10
 	mostTold   = 500
@@ -257,7 +257,7 @@ func (a *advance) trust(f finding) {
 	st.Message, st.OldPods = "", nil
 }
 
-// target is how many nodes may have the revision at the step: what the largest step so far says.
+// target returns the number of nodes that may have the revision at the step: what the largest step so far says.
 func (a *advance) target(step int) (n int) {
 	total := len(claimsOf(a.s, a.r))
 	for _, one := range a.r.Steps[:step+1] {

@@ -19,13 +19,13 @@ const (
 	mostChance      = 0.001
 	mostChanceAtEnd = 0.01
 	doubtfulChance  = 0.1
-	// unreadyFor is how long a pod on a node may be unready before that counts against the node.
+	// unreadyFor is the time for which a pod on a node may be unready before that counts against the node.
 	unreadyFor = 2 * time.Minute
-	// mostRefunds is how many new nodes EC2 may take before they prove anything, for which others are tried.
+	// mostRefunds caps the new nodes that EC2 may take before they prove anything, for which others are tried.
 	mostRefunds = 3
 )
 
-// finding is what the analysis found: why the revision failed, if it did, and all of it in words.
+// finding holds what the analysis found: why the revision failed, if it did, and all of it in words.
 type finding struct {
 	failed string
 	words  []string
@@ -193,8 +193,8 @@ func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
 	}
 }
 
-// steadyNodes are those that are Ready and do not go. A pod of another that is unready, or failed as the node was shut
-// down, shows nothing: those of DaemonSets stay on a node until its instance ends.
+// steadyNodes returns the nodes that are Ready and do not go. A pod of another that is unready, or failed as the node
+// was shut down, shows nothing: those of DaemonSets stay on a node until its instance ends.
 func steadyNodes(s cluster.Snapshot) map[string]bool {
 	out := map[string]bool{}
 	for _, h := range s.StateNodes() {

@@ -13,7 +13,7 @@ import (
 )
 
 const (
-	// mostRemembered is how many controllers are remembered whose pods leave old nodes.
+	// mostRemembered caps the controllers that are remembered whose pods leave old nodes.
 	mostRemembered = 300
 	// soughtRate is the part of pods that fare badly beyond those on old nodes, for which the power is told.
 	soughtRate = 0.2

@@ -48,7 +48,7 @@ func Gate(s cluster.Snapshot) cluster.Snapshot {
 	return s
 }
 
-// gateOf is what the status of the rollout allows now.
+// gateOf returns what the status of the rollout allows now.
 func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRollout {
 	g := cluster.PoolRollout{Name: r.Name, Good: r.Status.LastGood, DriftTo: r.Status.LastGood}
 	for _, v := range r.Revisions {

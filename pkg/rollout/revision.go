@@ -13,7 +13,7 @@ import (
 	"joiner.sh/pkg/nodeclass"
 )
 
-// mostRevisions is how many revisions of a rollout are kept, beside the one that is tried and the last good one.
+// mostRevisions caps the revisions of a rollout that are kept, beside the one that is tried and the last good one.
 const mostRevisions = 10
 
 // RevisionName names the state of a class: by the hash of what static drift compares and by its images.

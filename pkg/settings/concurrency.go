@@ -6,9 +6,10 @@ const Auto = -1
 
 // Lambda's concurrency, in invocations at once.
 const (
-	// accountQuota is what AWS lets an account run at once in a region (quota L-B99A9384) unless it asks for more.
+	// accountQuota is the number of invocations that AWS lets an account run at once in a region (quota L-B99A9384)
+	// unless it asks for more.
 	accountQuota = 1000
-	// leastUnreserved is what Lambda has every account keep for functions that reserve nothing.
+	// leastUnreserved is the number that Lambda has every account keep for functions that reserve nothing.
 	leastUnreserved = 100
 	// mostForSpot is enough for 1,000 spot notices a minute with a wide margin, leastForSpot for 300. What is reserved
 	// is a ceiling too, so that fewer would be worse than a share of what is left.
@@ -19,14 +20,14 @@ const (
 	autoPart = 0.5
 )
 
-// Concurrency is what a cluster reserves of its account's concurrency.
+// Concurrency holds what a cluster reserves of its account's concurrency.
 type Concurrency struct {
 	Alone       int // by functions that run one at a time
 	Spot        int // by spotinterruption: 0 for none, Auto
 	Reservation int // by reservationinterruption, the same
 }
 
-// NewConcurrency is what a cluster asks for that reserves so much for spot notices, or Auto.
+// NewConcurrency returns what a cluster asks for that reserves so much for spot notices, or Auto.
 func NewConcurrency(alone, spot int) Concurrency {
 	return Concurrency{Alone: alone, Spot: spot, Reservation: min(spot, forReservations)}
 }

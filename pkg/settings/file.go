@@ -15,7 +15,7 @@ import (
 // mostFileBytes bounds a file of settings.
 const mostFileBytes = 1 << 20
 
-// fileForm is what a file of settings holds.
+// fileForm says what a file of settings holds.
 const fileForm = `want one JSON object, such as {"clusterName": "prod"}`
 
 // DecodeFile reads the object of settings that a file holds, in UTF-8, or in UTF-16 with its mark as PowerShell writes

@@ -2,7 +2,7 @@ package settings
 
 import "fmt"
 
-// podsOfNode is how many pods a node has where the sizes below were measured.
+// podsOfNode is the number of pods of a node where the sizes below were measured.
 const podsOfNode = 30
 
 const leastFunctionMemory, mostFunctionMemory = 512, 10240

@@ -60,7 +60,7 @@ func Nearest(key string) (name string, found bool) {
 	return name, name != ""
 }
 
-// EditDistance is how many letters must be added, removed or replaced to make one text of the other.
+// EditDistance returns the number of bytes that must be added, removed or replaced to make one text of the other.
 func EditDistance(a, b string) int {
 	row := make([]int, len(b)+1)
 	for j := range row {

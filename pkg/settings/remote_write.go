@@ -9,7 +9,7 @@ const (
 	RemoteWriteAll     = "all"
 )
 
-// RemoteWrite is where and how metrics are sent to Prometheus.
+// RemoteWrite tells where and how metrics are sent to Prometheus.
 type RemoteWrite struct {
 	URL    string // empty: nowhere
 	Secret string // ARN; empty: requests to Amazon Managed Service for Prometheus are signed, others say nobody's name

@@ -108,10 +108,10 @@ const (
 
 // Constants that were settings once, or are Karpenter's options.
 const (
-	// BatchMax is how long pods wait for others of their burst at most.
+	// BatchMax is the longest time that pods wait for others of their burst.
 	BatchMax = 10 * time.Second
-	// RefreshInterval is how often images, subnets, security groups, prices and statuses are looked up, whole minutes.
-	// A changed EC2NodeClass or NodePool is looked at at once.
+	// RefreshInterval is the time between look-ups of images, subnets, security groups, prices and statuses. A changed
+	// EC2NodeClass or NodePool is looked at at once.
 	RefreshInterval = 5 * time.Minute
 )
 
@@ -282,7 +282,7 @@ func parseValues[V any](knobs []settingBinding[V], lookup func(Setting) string) 
 	return values, nil
 }
 
-// problemLabel is how a problem names its setting: both names, since a reader knows one or the other.
+// problemLabel returns a problem's name of its setting: both names, since a reader knows one or the other.
 func (s Setting) problemLabel() string {
 	if s.Env == "" {
 		return s.Name

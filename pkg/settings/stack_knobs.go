@@ -107,7 +107,7 @@ func deploymentKnobs() []settingBinding[StackValues] {
 	}
 }
 
-// companyKnobs are what an organization asks of everything in its accounts.
+// companyKnobs returns the settings that an organization asks of everything in its accounts.
 func companyKnobs() []settingBinding[StackValues] {
 	return []settingBinding[StackValues]{
 		textSetting(Setting{Name: "account", Unit: "account number", Allowed: "twelve digits",

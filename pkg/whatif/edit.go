@@ -77,7 +77,7 @@ type Change struct {
 	Outcome
 }
 
-// Outcome is what a change brings.
+// Outcome holds the effect of a change.
 type Outcome struct {
 	// the node that the pod comes to, or what becomes of the node
 	Brings string `json:"brings"`
@@ -99,7 +99,7 @@ func (c Change) String() string {
 	return out
 }
 
-// Answer is what would change the answer.
+// Answer holds the changes that would change the answer.
 type Answer struct {
 	// the cheapest first; each does nothing without any part of it
 	Changes []Change `json:"changes,omitempty"`

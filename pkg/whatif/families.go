@@ -34,7 +34,7 @@ const (
 // about 600 random nodes that stay.
 const mostSkew, mostNodes, mostHours = 8, 100, 24
 
-// pods are those that one object makes.
+// pods stands for the pods that one object makes.
 type pods struct {
 	cluster.Pod                 // one of them
 	names       map[string]bool // of all, in its namespace
@@ -293,7 +293,7 @@ func poolFamilies(s cluster.Snapshot, forPod cluster.Pod) (out []family) {
 	return out
 }
 
-// families are those of one NodePool.
+// families returns the families of edits of one NodePool.
 func (p pool) families(forPod cluster.Pod) (out []family) {
 	for _, r := range p.Requirements.All() {
 		out = append(out, p.requirementFamilies(r)...)

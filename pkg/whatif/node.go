@@ -55,7 +55,7 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 	return all
 }
 
-// goes is what becomes of the node, if disruption may take it.
+// goes returns the fate of the node, if disruption may take it.
 func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *disruption.Cache, claim string) (
 	out Outcome, ok bool) {
 	if slices.ContainsFunc(staticcapacity.SurplusNodes(s), func(r plan.Removal) bool { return r.Claim == claim }) {
@@ -188,7 +188,7 @@ func paybackFamily(r cluster.Settings) family {
 	})
 }
 
-// Protection is what keeps nodes from disruption, with its price: what would be saved without it.
+// Protection is a guard that keeps nodes from disruption, with its price: what would be saved without it.
 type Protection struct {
 	Guard string `json:"guard"` // the object, and what of it
 	Nodes int    `json:"nodes"` // that it keeps
@@ -214,8 +214,7 @@ type guard struct {
 	on    map[string]bool   // names of the nodes that it may keep
 }
 
-// Protections are those of the cluster, the dearest first. by gives guards a name that they are told under together,
-// none to those that are left out; nil tells each.
+// Protections returns the protections of the cluster, the dearest first.
 func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, by func(e Edit) string,
 	most Limits) (out []Protection) {
 	l := newLedger(s, m, sells, most)
@@ -236,7 +235,7 @@ func Protections(s cluster.Snapshot, m disruption.Memory, sells binpack.Offering
 	return out
 }
 
-// listGuards are what may keep the nodes that stay.
+// listGuards returns the guards that may keep the nodes that stay.
 func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
 	if by == nil {
 		by = guardID
@@ -309,7 +308,7 @@ func (l *ledger) ask(s cluster.Snapshot, claim string) (disruption.Command, bool
 	return disruption.AskAbout(s, l.m, l.sells, &l.cache, claim)
 }
 
-// without is how many of the nodes would go without the guards, one after the other, and what that saves, USD per hour.
+// without returns how many of the nodes go without the guards, one after the other, and what that saves, USD per hour.
 func (l *ledger) without(on map[string]bool, guards ...guard) (nodes int, usd float64) {
 	s := withoutGuards(l.s, guards)
 	for _, h := range l.s.StateNodes() {

@@ -19,10 +19,10 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// Limits are what a search may do.
+// Limits bounds a search.
 type Limits struct {
-	// Work is how much of it may be done: a question is 400, three more for each node, four for each pod that waits and
-	// one for 40 instance types of each NodePool. 0 is for DefaultWork, less for none.
+	// Work caps what may be done. A question is 400, three more for each node, four for each pod that waits and one for
+	// 40 instance types of each NodePool.
 	Work int
 	// Accept reports whether the API server would take the NodePool of an edit; nil for one that takes all.
 	Accept func(p cluster.Pool) bool
@@ -95,7 +95,7 @@ func podsOn(s cluster.Snapshot, node string) []pods {
 	})
 }
 
-// selected is how many of the pods the budget is about.
+// selected returns how many of the pods the budget is about.
 func selected(b cluster.Budget, on []pods) (n int64) {
 	for _, p := range on {
 		if p.Namespace == b.Namespace && b.Selector.Matches(p.Labels) {
@@ -120,7 +120,7 @@ func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placin
 		before: map[int]plan.Plan{}}
 }
 
-// plan is what a pass would do, with what EC2 sells found anew if edited. False: nothing could take the pod.
+// plan returns what a pass would do, with what EC2 sells found anew if edited. False: nothing could take the pod.
 func (w *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
 	if len(s.Unavailable) != len(w.s.Unavailable) || !slices.EqualFunc(s.Classes, w.s.Classes,
 		func(a, b instancetypes.Class) bool {
@@ -132,7 +132,7 @@ func (w *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
 	return ceiling.LimitPlan(s, p), ok
 }
 
-// answer is where the pod comes to in the snapshot.
+// answer returns where the pod comes to in the snapshot.
 func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
 	p, ok := w.plan(s, w.key)
 	if !ok {

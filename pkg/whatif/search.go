@@ -83,13 +83,13 @@ func (q *question) accept(e Edit) bool {
 	return q.takes(p)
 }
 
-// typesOfWork is how many instance types of a NodePool are as much work as 1. One CPU takes 10 ms for a question with 5
-// NodePools of 1,219 types, 34 ms with 20 and half a second with 64, which are 596, 1,053 and 2,394: less than it is,
-// so that 10 NodePools are asked about whole, in two seconds. Half of it asks about half as many; double of it takes
-// 20 seconds with 64.
+// typesOfWork is the number of instance types of a NodePool that are as much work as 1. One CPU takes 10 ms for a
+// question with 5 NodePools of 1,219 types, 34 ms with 20 and half a second with 64. These are 596, 1,053 and 2,394,
+// which is less than it is, so that 10 NodePools are asked about whole, in two seconds. Half of it asks about half as
+// many; double of it takes 20 seconds with 64.
 const typesOfWork = 40
 
-// WorkOf is how much work a question about the snapshot is.
+// WorkOf returns the work of a question about the snapshot.
 func WorkOf(s cluster.Snapshot) int {
 	waiting := lists.Count(s.Pods, func(p cluster.Pod) bool { return p.NodeName == "" })
 	n := 400 + 3*len(s.Nodes) + 4*waiting + len(s.Pools)*len(s.Catalog.Types)/typesOfWork
@@ -205,7 +205,7 @@ func (q *question) smallestIn(in cluster.Snapshot, f family, beside []Edit) (c C
 	return c, q.accept(f.widest())
 }
 
-// firstSteps is how many steps are asked about of a family whose widest edit gives what others take.
+// firstSteps caps the steps that are asked about of a family whose widest edit gives what others take.
 const firstSteps = 4
 
 // firstStep is the first step that changes the answer of a family whose widest edit does not. There is one where others
@@ -222,7 +222,7 @@ func (q *question) firstStep(f family, _ ...Edit) (c Change, ok bool) {
 	return c, ok
 }
 
-// mostSearched is how many pods that wait make a search longer: of more, the search is no deeper.
+// mostSearched caps the pods that wait and make a search longer: of more, the search is no deeper.
 const mostSearched = 200
 
 // mostPairs bounds the pairs that are told. Each costs two searches for a smallest edit: double of it takes the work of

@@ -76,7 +76,7 @@ func (f *File) checkPods() error {
 	return nil
 }
 
-// groupCounts is how many pods the groups have, by namespace and name.
+// groupCounts returns the number of pods of the groups, by namespace and name.
 func (f *File) groupCounts() map[string]int {
 	counts := map[string]int{}
 	for _, g := range f.Groups {

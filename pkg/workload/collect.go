@@ -52,7 +52,7 @@ func CollectManifests(docs []manifest.Document, name string) (f File, notes []st
 	return c.File, c.notes, c.File.validateFile()
 }
 
-// Unreadable is why an object cannot be read by itself, such as a field of another type; nil if it can.
+// Unreadable returns why an object cannot be read by itself, such as a field of another type; nil if it can.
 func Unreadable(d manifest.Document) error {
 	c := manifestCollector{File: File{Storage: &Storage{}}, given: manifestReader{seen: map[string]bool{}},
 		left: map[string]int{}, least: map[string]int{}, rollouts: map[string]int{}}
@@ -273,7 +273,7 @@ func (c *manifestCollector) withClasses(d manifest.Document, s corev1.PodSpec, f
 	return nil
 }
 
-// atOnce is how many pods of a job run at the same time: none of one that is suspended or has ended.
+// atOnce returns the number of pods of a job that run at the same time: none of one that is suspended or has ended.
 func (c *manifestCollector) atOnce(d manifest.Document, j batchv1.JobSpec, ended bool) *int32 {
 	if j.Suspend != nil && *j.Suspend {
 		c.notes = append(c.notes, d.Object()+": it is suspended and makes no pod")

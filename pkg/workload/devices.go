@@ -14,7 +14,7 @@ import (
 	"joiner.sh/pkg/workload/manifest"
 )
 
-// Devices is what manifests say about devices that pods claim.
+// Devices holds what manifests say about devices that pods claim.
 type Devices struct {
 	Classes    []resourcev1.DeviceClass
 	Templates  []resourcev1.ResourceClaimTemplate // with their namespace
@@ -80,8 +80,8 @@ func servedVersions(kind string) []string {
 	return nil
 }
 
-// checkClaim is what the API server says of a claim whose devices could be counted all the same; at is where in the
-// document it stands.
+// checkClaim returns the API server's refusal of a claim whose devices could be counted all the same; at is where in
+// the document it stands.
 func checkClaim(d manifest.Document, at string, in resourcev1.DeviceClaim) error {
 	names := map[string]bool{}
 	for i, r := range in.Requests {
@@ -153,7 +153,7 @@ func checkEffect(d manifest.Document, at, effect string) error {
 	return nil
 }
 
-// checkSlice is what the API server says of a ResourceSlice of which no device could be counted.
+// checkSlice returns the API server's refusal of a ResourceSlice of which no device could be counted.
 func checkSlice(d manifest.Document, s resourcev1.ResourceSliceSpec) error {
 	places, seen := 0, map[string]bool{}
 	for _, is := range []bool{s.NodeName != nil && *s.NodeName != "", s.NodeSelector != nil,

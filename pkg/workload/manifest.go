@@ -19,7 +19,7 @@ import (
 	"joiner.sh/pkg/workload/manifest"
 )
 
-// Manifests are what a stream beside a workload file may hold.
+// Manifests holds what a stream beside a workload file may hold.
 type Manifests struct {
 	Pools     []api.NodePool
 	Overlays  []v1alpha1.NodeOverlay
@@ -33,7 +33,7 @@ type Manifests struct {
 	Refused map[string]string
 }
 
-// Storage is what manifests say about volumes.
+// Storage holds what manifests say about volumes.
 type Storage struct {
 	Claims  []corev1.PersistentVolumeClaim // with their namespace
 	Volumes []corev1.PersistentVolume
@@ -134,7 +134,7 @@ func checkPool(p *api.NodePool) error {
 	return nil
 }
 
-// checkOverlay is what the schema of NodeOverlays says.
+// checkOverlay returns the refusal of an overlay by the schema of NodeOverlays.
 func checkOverlay(o *v1alpha1.NodeOverlay) error {
 	bad := func(field, why string, args ...any) error {
 		return fmt.Errorf("NodeOverlay %s: spec.%s %s", o.Name, field, fmt.Sprintf(why, args...))
@@ -193,8 +193,8 @@ func (g *Group) isObject(ref *v1beta1.ScalableRef) bool {
 	return g.Object == ref.Name && g.Kind == ref.Kind
 }
 
-// BufferTemplate is what a buffer of the workload stands for: the PodTemplate that it names, or the group of pods with
-// the name of its scalableRef, and how many pods that group has. It is nil if there is none.
+// BufferTemplate returns what a buffer of the workload stands for, and the number of pods of the group. That is the
+// PodTemplate that it names, or the group of pods with the name of its scalableRef. It is nil if there is none.
 func (f File) BufferTemplate(b *v1beta1.CapacityBuffer) (template *corev1.PodTemplateSpec, scale int) {
 	if ref := b.Spec.PodTemplateRef; ref != nil {
 		i := slices.IndexFunc(f.Templates, func(t corev1.PodTemplate) bool {

@@ -36,7 +36,7 @@ func ParseWorkload(data []byte) (File, error) {
 	return f, f.validateFile()
 }
 
-// podSpecs are those of all pods of the file.
+// podSpecs returns the specs of all pods of the file.
 func (f *File) podSpecs() []*corev1.PodSpec {
 	var specs []*corev1.PodSpec
 	for _, list := range [][]Group{f.Groups, f.DaemonSets, f.BoundGroups} {

@@ -32,13 +32,13 @@ type NodeClaim struct {
 	Pods         map[string]int `json:"pods"`                  // group to number
 }
 
-// OnNode is what went onto an existing node.
+// OnNode counts the pods that went onto an existing node.
 type OnNode struct {
 	Node string         `json:"node"`
 	Pods map[string]int `json:"pods"` // group to number
 }
 
-// Unplaced is what is unschedulable, and why.
+// Unplaced tells of pods that are unschedulable, and why.
 type Unplaced struct {
 	Group   string   `json:"group"`
 	Count   int      `json:"count"`

@@ -89,7 +89,7 @@ func badRequirements(who string, r corev1.ResourceRequirements) []string {
 	return out
 }
 
-// badDevices is what the API server refuses of devices and huge pages: parts, and a limit that is not the request.
+// badDevices returns what the API server refuses of devices and huge pages: parts, and a limit that is not the request.
 func badDevices(who string, name corev1.ResourceName, r corev1.ResourceRequirements) []string {
 	asked, limit := r.Requests[name], r.Limits[name]
 	_, limited := r.Limits[name]

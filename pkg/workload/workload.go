@@ -19,7 +19,7 @@ const Schema = 1
 // MostPods bounds the pods of one workload, pending and running together.
 const MostPods = 2_000_000
 
-// DefaultNamespace is where pods are that name no namespace.
+// DefaultNamespace is the namespace of pods that name none.
 const DefaultNamespace = "default"
 
 // File is a workload: pods that wait for nodes, and the cluster they wait in.
@@ -102,7 +102,7 @@ func LoadWorkload(open Opener, path, pools string) (File, error) {
 	return f, nil
 }
 
-// CreationTime is when every pod of a workload was created.
+// CreationTime returns the time when every pod of a workload was created.
 func CreationTime() time.Time { return time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC) }
 
 // PodUID is the id of a pod: made from its name, so that it is the same in every run.
@@ -111,7 +111,7 @@ func PodUID(namespace, name string) string {
 	return fmt.Sprintf("%x-%x-%x-%x-%x", h[0:4], h[4:6], h[6:8], h[8:10], h[10:16])
 }
 
-// Namespace is where the pods of the group are.
+// Namespace returns the namespace of the pods of the group.
 func (g Group) Namespace() string { return namespaceOr(g.Pod.Namespace) }
 
 // PodName is the name of pod i of the group.
@@ -148,7 +148,7 @@ func namespaceOr(ns string) string {
 	return ns
 }
 
-// Pending is how many pods wait for a node.
+// Pending returns the number of pods that wait for a node.
 func (f File) Pending() int {
 	n := len(f.Pods)
 	for _, g := range f.Groups {

@@ -74,7 +74,7 @@ func newKind(s *v1.JSONSchemaProps) (k kind, err error) {
 	return k, nil
 }
 
-// Verdict is what the API server makes of an object.
+// Verdict holds the API server's judgement of an object.
 type Verdict struct {
 	Refused field.ErrorList // why it is refused, sorted; empty if it is taken
 	Unknown []string        // fields that are dropped, sorted

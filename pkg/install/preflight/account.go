@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// aboutRole is what findings about the nodes' role are about.
+// aboutRole is the topic of findings about the nodes' role.
 const aboutRole = TopicRoles
 
 // checkNodeRoles finds roles that CloudFormation cannot make because they are there, and a named one that is not.
@@ -37,7 +37,7 @@ func NameNodeRole(name string) string {
 	return `write "nodeRole": "` + name + `" into the context of cdk.json (nodeRole: ` + name + `) and deploy again`
 }
 
-// whenMade is how grave an existing role is: mode observe makes none yet.
+// whenMade returns the gravity of an existing role: mode observe makes none yet.
 func (c *checker) whenMade() findings.Level {
 	if c.plan.Observe {
 		return findings.Warning

@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// Cluster is what EKS says of a cluster, as far as it decides whether the functions can get in.
+// Cluster holds what EKS says of a cluster, as far as it decides whether the functions can get in.
 type Cluster struct {
 	Name, Region string
 	Found        bool

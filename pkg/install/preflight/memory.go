@@ -22,8 +22,8 @@ func (c *checker) checkMemory() {
 		fmt.Sprintf(`write "functionMemory": %d into the context of cdk.json, more where nodes have more than 30 pods each, or "auto"`, want))
 }
 
-// ChooseMemory is what the functions that read the cluster get, in MiB: what the plan says or, for settings.Auto, what
-// suits the nodes, and never less than they have. A deployment while most nodes are away takes nothing from them.
+// ChooseMemory returns the functions' memory for reading the cluster, in MiB: what the plan says or, for settings.Auto,
+// what suits the nodes, and never less than they have. A deployment while most nodes are away takes nothing from them.
 func ChooseMemory(p Plan, f Facts) int {
 	if p.FunctionMemory > 0 {
 		return p.FunctionMemory

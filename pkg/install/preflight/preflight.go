@@ -17,7 +17,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// Plan is what a deployment is about to make.
+// Plan describes what a deployment is about to make.
 type Plan struct {
 	Cluster, Region string
 	Role            string // ARN of the role that setup runs with
@@ -40,7 +40,7 @@ type Plan struct {
 	Deployment      string   // which it is: the time in RFC 3339, unless the user names it otherwise
 }
 
-// Facts are what was found out about the cluster and the account.
+// Facts holds what was found out about the cluster and the account.
 type Facts struct {
 	Cluster   Cluster
 	Roles     []string          // of the names that were asked for, those that exist
@@ -59,7 +59,7 @@ type Facts struct {
 	Unknown   []Unknown
 }
 
-// Topics are what a part of the facts is about.
+// Topics of the parts of the facts.
 const (
 	TopicRoles     = "node role"
 	TopicEntries   = "access entry of the node role"
@@ -121,7 +121,7 @@ func Check(p Plan, before *Plan, f Facts) findings.List {
 	return c.List
 }
 
-// longestRefusal is how many bytes of a refusal are said: CloudFormation takes no answer of more than 4,096.
+// longestRefusal caps the bytes of a refusal that are said: CloudFormation takes no answer of more than 4,096.
 const longestRefusal = 3000
 
 // Refusal is one error with every finding that keeps the stack from being deployed; nil when there is none. Of very
@@ -164,9 +164,9 @@ type checker struct {
 	facts        Facts
 }
 
-// whenThere is how grave it is that something exists which the stack is to make and has not made. A stack that goes
-// back after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would leave it
-// stuck.
+// whenThere returns the gravity of something that exists and that the stack is to make and has not made. A stack that
+// goes back after an update that failed may find its own, which CloudFormation has not deleted yet; a refusal would
+// leave it stuck.
 func (c *checker) whenThere() findings.Level {
 	now, last, known := c.deployments()
 	if c.update && (!known || !now.After(last)) {

@@ -6,11 +6,11 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// leastUnreserved is what Lambda has every account keep for functions that reserve nothing, or all where the account
-// may run fewer.
+// leastUnreserved is the number of invocations that Lambda has every account keep for functions that reserve nothing,
+// or all where the account may run fewer.
 const leastUnreserved = 100
 
-// ConcurrencyRoom is what an account has left of the Lambda invocations that it may run at once. The zero value asks
+// ConcurrencyRoom holds what an account has left of the Lambda invocations that it may run at once. The zero value asks
 // for nothing.
 type ConcurrencyRoom struct {
 	Limit, Unreserved int // of the account: all, and those that no function has reserved
@@ -37,7 +37,7 @@ func (r ConcurrencyRoom) CheckRoom() error {
 		r.Limit, r.Unreserved+r.Had, min(leastUnreserved, r.Limit), r.Wanted, short, max(1000, r.Limit+short), less)
 }
 
-// codeOfRelease is how many bytes the functions of one deployment have together.
+// codeOfRelease is the size of the functions of one deployment together, in bytes.
 const codeOfRelease = 100 << 20
 
 // checkCode finds an account that soon has no room for the code of functions: their versions stay, to go back to.

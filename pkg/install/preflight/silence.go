@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// TopicServices is what a finding about services out of reach is about.
+// TopicServices is the topic of a finding about services out of reach.
 const TopicServices = "way to AWS"
 
 // Silence is a service of AWS that did not answer a function in the subnets of the settings.

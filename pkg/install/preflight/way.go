@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// Way is how a subnet of the functions gets to S3, through which CloudFormation is answered.
+// Way tells whether a subnet of the functions gets to S3, through which CloudFormation is answered.
 type Way struct {
 	Subnet string
 	Found  bool // a gateway endpoint for S3, or a default route that leads out without a public address

@@ -9,7 +9,7 @@ import (
 	"joiner.sh/pkg/install"
 )
 
-// mend is what to do about manifests that are missing or older.
+// mend says what to do about manifests that are missing or older.
 const mend = "apply what joiner manifests of this version prints"
 
 // CheckManifests says what the cluster lacks of the objects that somebody else installs, or has otherwise than the

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/install/preflight"
 )
 
-// Access is what EKS says of a cluster, and who asks.
+// Access holds what EKS says of a cluster, and who asks.
 type Access struct {
 	preflight.Cluster
 	Role     string // ARN of the role that setup runs with
@@ -33,7 +33,7 @@ func (s *Setup) reachCluster(ctx context.Context) error {
 	})
 }
 
-// policyPartition is how the ARNs of EKS' own policies begin in the partition of the role.
+// policyPartition returns the start of the ARNs of EKS' own policies in the partition of the role.
 func policyPartition(role string) string {
 	parts := strings.SplitN(role, ":", 3)
 	if len(parts) < 3 {

@@ -147,7 +147,7 @@ func isOurClaim(o *unstructured.Unstructured) bool {
 	return group == awsv1.Group && kind == awsv1.EC2NodeClassKind
 }
 
-// labelComputeType is what EKS Auto Mode labels its nodes with.
+// labelComputeType is the label that EKS Auto Mode gives its nodes.
 const labelComputeType = "eks.amazonaws.com/compute-type"
 
 // foreignClaims are the NodeClaims of other providers, by their names and by the provider ids of their nodes.

@@ -40,7 +40,7 @@ type SpotRole interface {
 	EnsureRole(ctx context.Context) error
 }
 
-// Leftovers are what launches left in the account: instance profiles and launch templates.
+// Leftovers removes what launches left in the account: instance profiles and launch templates.
 type Leftovers interface {
 	// RemoveLeftovers deletes them. May be repeated.
 	RemoveLeftovers(ctx context.Context) error

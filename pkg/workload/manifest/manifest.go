@@ -24,7 +24,7 @@ const (
 	mostYAML = 64 << 20
 	// mostObjects bounds the objects of one file.
 	mostObjects = 100_000
-	// mostComplaints is how many broken documents of one file are named.
+	// mostComplaints caps the broken documents of one file that are named.
 	mostComplaints = 10
 )
 
