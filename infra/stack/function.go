@@ -69,8 +69,8 @@ func (f function) ticks() bool { return f.everyMin > 0 }
 // Nor is a call of the webhook, or of the preflight, without whose answer CloudFormation goes no further.
 func (f function) loses() bool { return !f.ticks() && !f.called && !f.outside }
 
-// aliasName is what everything invokes a function by. Moving it to an older version is the way back from a bad
-// deployment.
+// aliasName is the alias by which everything invokes a function. Moving it to an older version is the way back from a
+// bad deployment.
 const aliasName = "live"
 
 // A scheduled function is not retried and drops ticks older than a minute: the next tick does the same work. Events
@@ -127,7 +127,7 @@ func (p Props) functions() []function {
 	return all
 }
 
-// reserved is how much of the account's concurrency is the function's alone, and all that it gets; 0 for none.
+// reserved returns how much of the account's concurrency is the function's alone, and all that it gets; 0 for none.
 func (p Props) reserved(f function) int {
 	switch {
 	case f.alone:

@@ -14,8 +14,8 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// network is where the functions run: outside of any VPC, or in subnets from which the API server's private endpoint
-// can be reached.
+// network is the network of the functions: outside of any VPC, or in subnets from which the API server's private
+// endpoint can be reached.
 type network struct {
 	vpc     awsec2.IVpc // nil: outside
 	subnets *awsec2.SubnetSelection

@@ -32,13 +32,13 @@ type permissions struct {
 	inVPC     bool
 }
 
-// permissions are those of the stack as it is built so far.
+// permissions returns the permissions of the stack as it is built so far.
 func (s *joiner) permissions() permissions {
 	return permissions{scope: s.scope, bucket: s.bucket, key: s.key, nodeRoles: s.nodeRoles, inVPC: s.net.vpc != nil}
 }
 
-// commonAllows is what every function needs; one that is called only a log. Lambda itself uses all but the last in the
-// name of the role.
+// commonAllows returns what every function needs; one that is called only a log. Lambda itself uses all but the last in
+// the name of the role.
 func (p permissions) commonAllows(f madeFunction, logGroup string) []statement {
 	out := []statement{
 		{sid: "WriteOwnLog", actions: []string{"logs:CreateLogStream", "logs:PutLogEvents"},
@@ -99,10 +99,10 @@ func (p permissions) readOlderMessages() statement {
 		when:      conditions{"StringEquals": {"kms:ViaService": {"sqs." + *p.Region() + "." + *p.UrlSuffix()}}}}
 }
 
-// useNetwork is what Lambda needs to put a function into a VPC, with the role of the function. The function's own code,
-// which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from. Outside of a
-// VPC it is there for versions of before: Lambda could not give back their network interfaces when a stack leaves its
-// VPC.
+// useNetwork returns what Lambda needs to put a function into a VPC, with the role of the function. The function's own
+// code, which has that role too, may do none of it: Lambda says in a condition key whose code a call comes from.
+// Outside of a VPC it is there for versions of before: Lambda could not give back their network interfaces when a stack
+// leaves its VPC.
 func (p permissions) useNetwork(f function) []statement {
 	changes := []string{"ec2:CreateNetworkInterface", "ec2:DeleteNetworkInterface", "ec2:AssignPrivateIpAddresses",
 		"ec2:UnassignPrivateIpAddresses"}
@@ -213,7 +213,7 @@ func (p permissions) readShifts() []statement {
 			p.arn("eks", *p.Region(), *p.Account(), "cluster/"+p.cluster)}}}}}
 }
 
-// describeLevels is what decisions about capacity need to know that changes with every launch.
+// describeLevels returns what decisions about capacity need to know that changes with every launch.
 func (p permissions) describeLevels() statement {
 	return p.describe("DescribeLevels", "ec2:DescribeCapacityReservations", "ec2:DescribeSubnets",
 		"ec2:DescribePlacementGroups")
@@ -253,7 +253,7 @@ func refreshAllows(p permissions) []statement {
 	}, p.instanceProfiles()...), commitments...), rehearse...)
 }
 
-// imageParameters are those that hold images of the user's own.
+// imageParameters returns the parameters that hold images of the user's own.
 func (p permissions) imageParameters() []string {
 	var out []string
 	for _, name := range p.props.Stack.ImageParameters {

@@ -29,7 +29,7 @@ func document(statements []statement) awsiam.PolicyDocument {
 	return awsiam.NewPolicyDocument(&awsiam.PolicyDocumentProps{Statements: &out})
 }
 
-// oneOrMany is how policies write lists of one.
+// oneOrMany returns the form in which policies write lists of one.
 func oneOrMany(values []string) any {
 	if len(values) == 1 {
 		return values[0]

@@ -11,7 +11,7 @@ import (
 // as much.
 const sizedLike = "provision"
 
-// preflightPlan is what the preflight is told that the stack makes.
+// preflightPlan returns what the preflight is told that the stack makes.
 func preflightPlan(s scope, functions []function) preflight.Plan {
 	set := s.props.Stack
 	all, notices := s.props.reservedByAll(functions)
@@ -28,7 +28,7 @@ func preflightPlan(s scope, functions []function) preflight.Plan {
 	return p
 }
 
-// preflightAllows is what the preflight asks: it only reads.
+// preflightAllows returns what the preflight asks: it only reads.
 func preflightAllows(p permissions) []statement {
 	out := []statement{
 		// knows no resources

@@ -16,10 +16,10 @@ import (
 	"github.com/aws/jsii-runtime-go"
 )
 
-// builtFolder is where make package leaves the functions.
+// builtFolder is the folder where make package leaves the functions.
 const builtFolder = ".local/dist"
 
-// bootstrapName is what Lambda calls the program of a function.
+// bootstrapName is Lambda's name of the program of a function.
 const bootstrapName = "bootstrap"
 
 // program is the compiled code of a function.

@@ -31,7 +31,7 @@ func (s *joiner) addQueue(f madeFunction) awssqs.Queue {
 	return awssqs.NewQueue(s.Stack, jsii.String(f.id+"Events"), props)
 }
 
-// queueProps are those of every queue: messages are encrypted, with the user's key where there is one.
+// queueProps returns the properties of every queue: messages are encrypted, with the user's key where there is one.
 func queueProps(key awskms.IKey) *awssqs.QueueProps {
 	props := &awssqs.QueueProps{Encryption: awssqs.QueueEncryption_SQS_MANAGED, EnforceSSL: jsii.Bool(true)}
 	if key != nil {

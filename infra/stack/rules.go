@@ -55,7 +55,7 @@ func (f madeFunction) keepSendersOut() {
 	}))
 }
 
-// ruleTarget is where rules send the events of the function.
+// ruleTarget returns where rules send the events of the function.
 func (f madeFunction) ruleTarget() awsevents.IRuleTarget {
 	if f.queue != nil {
 		return awseventstargets.NewSqsQueue(f.queue, &awseventstargets.SqsQueueProps{DeadLetterQueue: f.deadLetters,
@@ -71,7 +71,7 @@ func (f madeFunction) ruleTarget() awsevents.IRuleTarget {
 	return awseventstargets.NewLambdaFunction(f.entrance, props)
 }
 
-// deliveries is how often EventBridge tries again to deliver an event, within its age.
+// deliveries is the number of times that EventBridge tries again to deliver an event, within its age.
 const deliveries = 10
 
 // readPattern reads the pattern of a kind of event. Of the stacks of the account, only our own one concerns us.

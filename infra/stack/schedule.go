@@ -15,11 +15,11 @@ type schedules struct {
 	role  awsiam.Role
 }
 
-// tickAgeSec is how old a tick may be when it is delivered: the shortest that EventBridge Scheduler takes.
+// tickAgeSec is the largest age of a tick at its delivery: the shortest that EventBridge Scheduler takes.
 const tickAgeSec = 60
 
-// awakeEvery is how often a function that may fall asleep is invoked, in minutes. Lambda guide, "Giving Lambda
-// functions access to resources in an Amazon VPC": the network of a function that is idle for long is taken away; the
+// awakeEvery is the time between two calls of a function that may fall asleep, in minutes. Lambda guide, "Giving Lambda
+// functions access to resources in an Amazon VPC": the network of a function that is idle for long is taken away. The
 // next invocation fails, and brings it back. That takes up to 90 of the 120 seconds that EC2 leaves a spot instance.
 const awakeEvery = 24 * 60
 

@@ -16,7 +16,7 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// Props is what one stack is made from.
+// Props holds what one stack is made from.
 type Props struct {
 	Functions settings.Values      // what the functions will run with
 	Stack     settings.StackValues // what only the stack needs

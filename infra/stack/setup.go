@@ -18,7 +18,7 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// setupTimeout is how long CloudFormation waits for an answer, in seconds: somewhat longer than the function may take.
+// setupTimeout is CloudFormation's wait for an answer, in seconds: somewhat longer than the function may take.
 const setupTimeout = 960
 
 // addSetup makes the custom resources that setup answers for, and puts everything into the order that they need.
@@ -105,7 +105,7 @@ func (s *joiner) addPreflight(functions []function) {
 	s.preflight = s.customResource("Preflight", s.made["preflight"].fn, preflightPlan(s.scope, functions).Properties())
 }
 
-// reservedByAll is how much of the account's concurrency the functions reserve, and how much of that is for notices.
+// reservedByAll returns the part of the account's concurrency that functions reserve, and that for notices.
 func (p Props) reservedByAll(functions []function) (all, notices int) {
 	for _, f := range functions {
 		n := p.reserved(f)

@@ -35,7 +35,7 @@ const (
 // stack left behind.
 const catalogExpiryDays = 90
 
-// mostPassDays is how long whole passes are kept at most, which are large.
+// mostPassDays caps the days for which whole passes are kept, which are large.
 const mostPassDays = 90
 
 // joiner is the stack while it is being built.
@@ -76,7 +76,7 @@ type madeFunction struct {
 	eventRules  []awsevents.Rule
 }
 
-// resourceOf is the one resource of the template that a construct is about.
+// resourceOf returns the one resource of the template that a construct is about.
 func resourceOf(c constructs.IConstruct) awscdk.CfnResource {
 	return c.Node().DefaultChild().(awscdk.CfnResource)
 }
