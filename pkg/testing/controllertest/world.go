@@ -46,7 +46,7 @@ var (
 	_ controllers.Waker                = (*fake.Waker)(nil)
 )
 
-// Noon is when worlds begin.
+// Noon returns the time when worlds begin.
 func Noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // NewWorld has six real types, so that a launch names few enough offerings to reason about.
@@ -81,7 +81,7 @@ type Functions struct {
 	Ceiling cluster.Ceiling // of the whole cluster
 }
 
-// newDeps is what an invocation needs beside its ports.
+// newDeps returns what an invocation needs beside its ports.
 func (f *Functions) newDeps(p *fake.Ports, rules cluster.Settings) controllers.Deps {
 	return controllers.Deps{Record: p, Rules: rules, Holder: fmt.Sprintf("invocation-%d", f.Made), Now: f.World.Now,
 		Log: slog.New(slog.DiscardHandler)}
@@ -125,7 +125,7 @@ func (f *Functions) Interruption(p *fake.Ports) *notices.Controller {
 		QuarantineFor: 30 * time.Minute}
 }
 
-// Once is how long an invocation may stay for one pass: no time at all.
+// Once returns the end of an invocation that stays for one pass: now.
 func (f *Functions) Once() time.Time { return f.World.Now() }
 
 // Rest lets the scheduled functions run for so many rounds of twenty seconds. Their errors fail the test: only the

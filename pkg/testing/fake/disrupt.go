@@ -71,7 +71,7 @@ func (w *podStore) ScaleApp(app string, n int) {
 	}
 }
 
-// FleetPrice is what the instances that run cost, USD per hour.
+// FleetPrice returns the price of the instances that run, in USD per hour.
 func (w *ec2) FleetPrice() (usd float64) {
 	w.mu.Lock()
 	defer w.mu.Unlock()

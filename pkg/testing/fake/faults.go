@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// FaultError is what a call returns that a Fault hits.
+// FaultError is the error of a call that a Fault hits.
 type FaultError struct{ Call string }
 
 // Error names the call.
@@ -61,13 +61,13 @@ type PoolPorts struct{ *invocation }
 // EC2Ports are about instances.
 type EC2Ports struct{ *invocation }
 
-// SharedPorts are what functions tell each other: leases, marks, memory, quotas and events.
+// SharedPorts are the ports by which functions tell each other: leases, marks, memory, quotas and events.
 type SharedPorts struct{ *invocation }
 
 // invocation counts the calls of one invocation and has one of them fail.
 type invocation struct {
 	Before func(call string) // what others do just before a call; nil for nothing. It may use other Ports.
-	// Deny is why a call that writes an object is refused, however often it is repeated; nil for never.
+	// Deny returns why a call that writes an object is refused, however often it is repeated; nil for never.
 	Deny func(call, object string) error
 
 	w     *World

@@ -26,7 +26,7 @@ func (p PodPorts) RemovePod(ctx context.Context, pod cluster.Pod) error {
 	})
 }
 
-// PoolAnnotations are what AnnotatePool wrote.
+// PoolAnnotations returns what AnnotatePool wrote.
 func (p PoolPorts) PoolAnnotations(ctx context.Context, _ string) (map[string]string, error) {
 	return doCall(ctx, p.invocation, "get pool",
 		func() (map[string]string, error) { return maps.Clone(p.w.poolNotes), nil })

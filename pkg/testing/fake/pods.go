@@ -234,7 +234,7 @@ func (w *podStore) covers(b budget, p *cluster.Pod) bool {
 	return p.Namespace == w.namespaceOf(b.app) && b.selector.Matches(p.Labels)
 }
 
-// namespaceOf is that of an app, default while there is none of that name.
+// namespaceOf returns the namespace of an app, default while there is none of that name.
 func (w *podStore) namespaceOf(app string) string { return cmp.Or(w.apps[app].Namespace, "default") }
 
 // namespaces are default and those of the apps, sorted.

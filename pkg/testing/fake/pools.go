@@ -58,14 +58,14 @@ func (p PoolPorts) NoteShifts(ctx context.Context, pool string, zoneIDs []string
 	})
 }
 
-// RegistrationsOf are what was recorded about a pool, in the order of recording.
+// RegistrationsOf returns what was recorded about a pool, in the order of recording.
 func (w *poolStore) RegistrationsOf(pool string) []cluster.Registration {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	return slices.Clone(w.registrations[pool])
 }
 
-// CountedResources is what is stored about the nodes of the one pool.
+// CountedResources returns what is stored about the nodes of the one pool.
 func (w *poolStore) CountedResources() resources.List {
 	w.mu.Lock()
 	defer w.mu.Unlock()

@@ -34,7 +34,7 @@ type World struct {
 	*records
 }
 
-// engine is what all parts of a world share: one lock, one clock, and the way to the others.
+// engine holds what all parts of a world share: one lock, one clock, and the way to the others.
 type engine struct {
 	Catalog  instancetypes.Catalog
 	Cluster  string
@@ -58,7 +58,7 @@ type parts struct {
 	records    *records
 }
 
-// records are what functions tell each other.
+// records holds what functions tell each other.
 type records struct {
 	*engine
 	Quota int // how many things Take lets through; set before use
@@ -96,7 +96,7 @@ type machine struct {
 	ended        time.Time
 }
 
-// answer is what EC2 said to a token.
+// answer is EC2's answer to a token.
 type answer struct {
 	asked string
 	id    string

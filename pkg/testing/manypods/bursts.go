@@ -13,7 +13,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// BurstNamespace is that of the pods of bursts.
+// BurstNamespace is the namespace of the pods of bursts.
 const BurstNamespace = "shop"
 
 // Burst are n pods that somebody means, of one namespace that scales out at once.
@@ -56,7 +56,7 @@ func (p burstPod) asks(cpu, memory int64) {
 	p.Need = resources.List{CPU: cpu, Memory: memory * resources.MiB, Pods: 1}
 }
 
-// sizes are those of applications.
+// sizes gives the pod the sizes of applications.
 func (p burstPod) sizes(app int) { p.asks(int64(100+app*37%40*100), int64(128+app*53%64*128)) }
 
 func burstShapes() map[string]func(burstPod) {

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// HostileNamespace is that of the hostile pods.
+// HostileNamespace is the namespace of the hostile pods.
 const HostileNamespace = "evil"
 
 // Hostile are n pods of one tenant that wait, no two alike, each as much work as a pod of the kind may be.
@@ -94,7 +94,7 @@ func weighted(j int, key string, of *cluster.Selector) cluster.WeightedAffinityT
 
 const labelFamily = "karpenter.k8s.aws/instance-family"
 
-// hostileShapes are what makes pods of a kind much work.
+// hostileShapes returns what makes pods of a kind much work.
 func hostileShapes() map[string]func(hostilePod) {
 	out := plainShapes()
 	maps.Copy(out, nodeShapes())

@@ -101,7 +101,7 @@ func PartlyFree(b testing.TB, pods, nodes int) cluster.Snapshot {
 	return s
 }
 
-// Sold is what the classes of the cluster can launch, at what nodes cost with their volumes and addresses.
+// Sold returns what the classes of the cluster can launch, at what nodes cost with their volumes and addresses.
 func Sold(s cluster.Snapshot) func(class string) []instancetypes.Type {
 	known := map[string][]instancetypes.Type{}
 	return func(class string) []instancetypes.Type {

@@ -19,6 +19,6 @@ var fewTypes = sync.OnceValue(func() instancetypes.Catalog {
 	return c
 })
 
-// FewTypes is what EC2 sells in small worlds: six real types, so that launches name few enough offerings to reason
+// FewTypes returns the catalog of small worlds: six real types, so that launches name few enough offerings to reason
 // about, and offerings run out. It panics when the built-in catalog cannot be read.
 func FewTypes() instancetypes.Catalog { return fewTypes() }

@@ -24,7 +24,8 @@ func NewClaim(l plan.Launch, pool cluster.Pool, number int, now time.Time) clust
 		ExpireAfter: pool.ExpireAfter, TerminationGrace: pool.TerminationGrace}
 }
 
-// AdoptedLabels are what an adoption puts on the claim: its class, its instance, and the partition of the claim given.
+// AdoptedLabels returns the labels that an adoption puts on the claim: its class, its instance, and the partition of
+// the claim given.
 func AdoptedLabels(have, given cluster.Claim) map[string]string {
 	set := map[string]string{awsv1.LabelEC2NodeClass: have.Class}
 	if have.ProviderID != "" {

@@ -13,14 +13,15 @@ import (
 	"joiner.sh/pkg/nodeclaim/launch"
 )
 
-// NewInstance is what EC2 starts for an order with the override that it chose. The number is that of no other instance.
+// NewInstance returns the instance that EC2 starts for an order with the override that it chose. The number is that of
+// no other instance.
 func NewInstance(o launch.Order, v launch.Override, number int, now time.Time) cluster.Instance {
 	return cluster.Instance{ID: fmt.Sprintf("i-%06d", number), State: "pending", Type: v.Type, Zone: v.Zone,
 		CapacityType: v.CapacityType, ImageID: v.ImageID, SubnetID: v.SubnetID, Launched: now, Claim: o.ClaimName,
 		ClaimUID: o.ClaimUID, Batch: o.Batch.ID}
 }
 
-// BootConfig is what user data gives the kubelet of an instance that was launched for the claim, nil for none.
+// BootConfig returns what user data gives the kubelet of an instance that was launched for the claim, nil for none.
 func BootConfig(c *cluster.Claim, i cluster.Instance) (labels map[string]string, taints []cluster.Taint) {
 	labels = map[string]string{instancetypes.LabelType: i.Type, instancetypes.LabelZone: i.Zone,
 		instancetypes.LabelCapacityType: i.CapacityType}
@@ -43,7 +44,7 @@ func NewNode(i cluster.Instance, t instancetypes.Type, labels map[string]string,
 		Capacity: t.Capacity, Allocatable: t.Allocatable}
 }
 
-// Registration is what a registration leaves on the node: labels and taints.
+// Registration returns what a registration leaves on the node: labels and taints.
 func Registration(n cluster.Node, c cluster.Claim) (labels map[string]string, taints []cluster.Taint) {
 	labels = Merge(c.Labels, map[string]string{v1.LabelRegistered: "true"})
 	taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c),

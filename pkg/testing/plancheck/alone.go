@@ -62,7 +62,7 @@ func (j *workloadCheck) checkNode(n *plannedNode) {
 	j.checkPorts(n)
 }
 
-// podsNeed is what the node's pods ask for, with the DaemonSets that it admits.
+// podsNeed returns what the node's pods ask for, with the DaemonSets that it admits.
 func (j *workloadCheck) podsNeed(n *plannedNode) resourceAmounts {
 	sum := resourceAmounts{}
 	for _, d := range j.daemons {
@@ -136,7 +136,7 @@ func (j *workloadCheck) checkTypes(n *plannedNode, p *api.NodePool, c workload.N
 	}
 }
 
-// valuesLeft is how many values of the label the options have, wherever they are sold to the node.
+// valuesLeft returns the number of values of the label that the options have, wherever they are sold to the node.
 func (j *workloadCheck) valuesLeft(n *plannedNode, p *api.NodePool, c workload.NodeClaim, key string) int {
 	seen := map[string]bool{}
 	for _, name := range c.TypeOptions {

@@ -194,7 +194,8 @@ func certainLabels(c *cluster.Claim) map[string]string {
 	return out
 }
 
-// onTheWay is what a claim without a node may become: what it was launched as, else all that its requirements leave.
+// onTheWay returns what a claim without a node may become: what it was launched as, else all that its requirements
+// leave.
 func (t *planCheck) onTheWay(c *cluster.Claim) []machineShape {
 	if c.ProviderID != "" {
 		l := certainLabels(c)

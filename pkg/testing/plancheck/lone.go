@@ -70,9 +70,9 @@ func (t *planCheck) lacksPart(m *machine, part string) bool {
 	return !driver && class.KubeletMinor > 0 && class.KubeletMinor < 36
 }
 
-// attachedByNew is how many EBS volumes a new node of the type attaches: what EC2 says, unless nodes of it say less or
-// more. One that says less than half of all others is not believed. Where none of it does, and two or more of the types
-// sold say less than half of what EC2 says of them, it attaches as few as the one that says most.
+// attachedByNew returns the number of EBS volumes that a new node of the type attaches: what EC2 says, unless nodes of
+// it say less or more. One that says less than half of all others is not believed. Where none of it does, and two or
+// more of the types sold say less than half of what EC2 says of them, it attaches as few as the one that says most.
 func (t *planCheck) attachedByNew(typ instancetypes.Type, sold []instancetypes.Type) map[string]int64 {
 	const driver = "ebs.csi.aws.com"
 	var told, elsewhere []int64
@@ -286,7 +286,7 @@ func (t *planCheck) checkVolumes(m *machine, limits map[string]int64, as string)
 	}
 }
 
-// labelValues are what the machine may turn out to have for the label, sorted.
+// labelValues returns the values that the machine may turn out to have for the label, sorted.
 func (m *machine) labelValues(key string) []string {
 	seen := map[string]bool{}
 	for _, s := range m.shapes {

@@ -8,7 +8,7 @@ import (
 	"slices"
 )
 
-// Market is what EC2 sells, read from the data files and not through the catalog package that the packer uses.
+// Market holds what EC2 sells, read from the data files and not through the catalog package that the packer uses.
 type Market struct {
 	types   map[string]*soldType
 	names   []string // sorted
@@ -79,7 +79,7 @@ func decodeFile(gz []byte, into any) error {
 	return json.NewDecoder(zr).Decode(into)
 }
 
-// priceAt is what the type costs there, in USD per hour, and whether it is sold there at all.
+// priceAt returns the price of the type there, in USD per hour, and whether it is sold there at all.
 func (s *soldType) priceAt(zone, capacityType string) (float64, bool) {
 	if !slices.Contains(s.zones, zone) || !slices.Contains(s.usage, capacityType) {
 		return 0, false

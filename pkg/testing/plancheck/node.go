@@ -98,7 +98,7 @@ func (j *workloadCheck) existingNodes() {
 	}
 }
 
-// nodeLabels are those of a node of the type in the pool (rule 2).
+// nodeLabels returns the labels of a node of the type in the pool (rule 2).
 func (j *workloadCheck) nodeLabels(t *soldType, pool, zone, capacity string) map[string]string {
 	out := maps.Clone(t.labels)
 	if p := j.pools[pool]; p != nil {
@@ -240,7 +240,8 @@ func (j *workloadCheck) chooseLabels(n *plannedNode, p *api.NodePool) {
 	n.object.Labels = before
 }
 
-// namedValues are those that pods of the node name for the key and the requirement allows, and those it lists itself.
+// namedValues returns the values that pods of the node name for the key and the requirement allows, and those it lists
+// itself.
 func (j *workloadCheck) namedValues(n *plannedNode, r api.Requirement) []string {
 	var out []string
 	add := func(v ...string) {

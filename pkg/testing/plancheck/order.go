@@ -69,8 +69,8 @@ func (f *podClass) keepsNobodyAway() bool {
 	return len(f.raises) == 0 && !slices.ContainsFunc(f.joins, func(x *affinityConstraint) bool { return x.self })
 }
 
-// fullestDomain is how full the fullest of the flock's domains is. Those who come to no spread of their own, yet count
-// in others', wait.
+// fullestDomain returns the number of pods in the fullest of the flock's domains. Those who come to no spread of their
+// own, yet count in others', wait.
 func (f *podClass) fullestDomain() int {
 	if f.keepsNobodyAway() {
 		return -1

@@ -65,7 +65,7 @@ func (t *planCheck) checkDraws(d instancetypes.CommitmentDraw, o instancetypes.O
 	}
 }
 
-// takenAmount is what an instance takes of a commitment by EC2's rules, 0 for one that it is not for.
+// takenAmount returns what an instance takes of a commitment by EC2's rules, 0 for one that it is not for.
 func takenAmount(k instancetypes.Commitment, typ, zone string) int64 {
 	family, size, _ := strings.Cut(typ, ".")
 	switch {

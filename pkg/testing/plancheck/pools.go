@@ -97,9 +97,9 @@ func (t *planCheck) checkMinValues(m *machine) {
 	}
 }
 
-// leastValues is how many values of the key, and no more than the pool wants, each pod of a launch would leave were it
-// alone: what lowers minValues is not what the pods need together. It is 0 where limits or a reservation may leave
-// less.
+// leastValues returns the number of values of the key, and no more than the pool wants, that each pod of a launch would
+// leave were it alone. What lowers minValues is not what the pods need together. It is 0 where limits or a reservation
+// may leave less.
 func (t *planCheck) leastValues(m *machine, pool cluster.Pool, w labelRequirement) int {
 	if w.MinValues == 0 || len(pool.Limited) > 0 || reservationOf(m.launch.Choice) != "" {
 		return 0

@@ -45,7 +45,7 @@ func (j *workloadCheck) checkPodRules() {
 	}
 }
 
-// termGroup is what a term or constraint of a pod selects.
+// termGroup holds what a term or constraint of a pod selects.
 type termGroup struct {
 	selector   labels.Selector
 	namespaces []string        // sorted
@@ -64,7 +64,8 @@ func (g termGroup) String() string {
 	return fmt.Sprintf("%v %v %s %v", g.namespaces, g.other, g.selector, g.also)
 }
 
-// nearGroup is what the kind's required affinity selects: the scheduler counts a pod only when all terms select it.
+// nearGroup returns what the kind's required affinity selects: the scheduler counts a pod only when all terms select
+// it.
 func (k *podGroup) nearGroup() termGroup {
 	var out termGroup
 	for i, t := range k.pod.Spec.Affinity.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution {
@@ -265,7 +266,7 @@ func honorsTaints(c corev1.TopologySpreadConstraint) bool {
 	return c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor
 }
 
-// domainTally is how many pods of interest a domain has: of the kind that asks, and of those it selects.
+// domainTally counts the pods of interest in a domain: of the kind that asks, and of those it selects.
 type domainTally struct {
 	own, ownCame           int
 	meant, meantCame, free int      // free: selected pods that did not have to come here

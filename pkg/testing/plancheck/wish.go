@@ -81,7 +81,7 @@ func (w labelRequirement) isMet(labels map[string]string) bool {
 	return err == nil && (w.Min == nil || n >= *w.Min) && (w.Max == nil || n <= *w.Max)
 }
 
-// singleValue is the one value that the wish allows, if there is just one.
+// singleValue returns the one value that the wish allows, if there is just one.
 func (w labelRequirement) singleValue() (string, bool) {
 	if w.Not || len(w.Values) != 1 {
 		return "", false

@@ -106,7 +106,7 @@ func Pages(root string) (map[string]string, error) {
 	return out, nil
 }
 
-// Commands are what a page tells people to type: indented lines and spans of code that begin with a program's name.
+// Commands returns what a page tells people to type: indented lines and spans of code that begin with a program's name.
 func Commands(text string) []string {
 	begins := regexp.MustCompile(`^(make|go|joiner|aws|kubectl|cdk|helm) [a-z.\-]`)
 	var out []string

@@ -30,7 +30,7 @@ func (b *Bucket) Spend(now time.Time, n float64) bool {
 	return true
 }
 
-// Account is what an account has left of its buckets.
+// Account holds what an account has left of its buckets.
 type Account struct {
 	limits  []Limit
 	buckets map[string]*Bucket

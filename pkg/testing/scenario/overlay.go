@@ -57,7 +57,7 @@ func (w *World) addOverlay(d directive) error {
 	return nil
 }
 
-// sold is what the pool sells under the world's overlays. This is what nodes of the world really turn out to be.
+// sold returns what the pool sells under the world's overlays. This is what nodes of the world really turn out to be.
 func (w *World) sold(pool string) []instancetypes.Type {
 	p, _ := w.Snapshot.PoolOf(pool)
 	return overlays.ByPool(w.Snapshot, w.Market)(p)

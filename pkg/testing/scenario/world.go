@@ -32,7 +32,7 @@ func New() *World {
 	}}
 }
 
-// Market is what the class sells: all types of the world.
+// Market returns what the class sells: all types of the world.
 func (w *World) Market(string) []instancetypes.Type {
 	return w.Snapshot.Catalog.AddCommitments(w.Types)
 }

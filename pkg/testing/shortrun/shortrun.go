@@ -10,7 +10,7 @@ import (
 	"testing"
 )
 
-// Count is how many cases a test plays: what its flag says, or a default that depends on go test -short.
+// Count is the number of cases that a test plays: what its flag says, or a default that depends on go test -short.
 type Count struct {
 	set         bool
 	n           int

@@ -12,7 +12,7 @@ import (
 
 const caBundle = "Q0E=" // of the cluster, a part of the drift hashes of classes
 
-// account is what the AWS account knows for the classes: images and instance profiles.
+// account holds what the AWS account knows for the classes: images and instance profiles.
 type account struct {
 	*engine
 	catalog  *catalog
@@ -25,7 +25,7 @@ type account struct {
 	faults   map[string]imageFault // by image
 }
 
-// resolveClass is what AWS shows for a class. It makes its instance profile, as the real adapter does.
+// resolveClass returns what AWS shows for a class. It makes its instance profile, as the real adapter does.
 func (a *account) resolveClass(c *awsv1.EC2NodeClass) nodeclass.Resolved {
 	name := "profile-" + c.Name
 	if _, made := a.profiles[name]; !made {

@@ -44,7 +44,7 @@ func newAPIServer(e *engine) *apiServer {
 		leases:  map[string]storedLease{}, registrations: map[string][]cluster.Registration{}}
 }
 
-// deleteNode is what the API server does when somebody deletes a node.
+// deleteNode does what the API server does when somebody deletes a node.
 func (s *apiServer) deleteNode(n *node, by *invocation) {
 	if n.Deleting.IsZero() {
 		s.mutatedBy(by, "delete node")
@@ -88,7 +88,7 @@ func (s *apiServer) noteNomination(c *claim, named []string) {
 	slices.Sort(c.pods)
 }
 
-// deleteClaim is what the API server does when somebody deletes a claim.
+// deleteClaim does what the API server does when somebody deletes a claim.
 func (s *apiServer) deleteClaim(c *claim, by *invocation) {
 	if c.Deleting.IsZero() {
 		s.mutatedBy(by, "delete claim")

@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// bill is what the cluster costs, and what it must cost.
+// bill tells what the cluster costs, and what it must cost.
 type bill struct {
 	*engine
 	api     *apiServer
@@ -43,8 +43,8 @@ func (b *bill) addCost(h *Hour) {
 	}
 }
 
-// freshFleetPrice is what a fleet made just now for all pods would cost that there are, as the packer makes it, and the
-// bound that this proves for any fleet. USD per hour.
+// freshFleetPrice returns the price of a fleet made just now for all pods that there are, as the packer makes it, and
+// the bound that this proves for any fleet. USD per hour.
 func (b *bill) freshFleetPrice() (usd, bound float64) {
 	s := b.currentOfferings(cluster.Settings{MemoryOverhead: b.rules.MemoryOverhead})
 	for _, p := range b.api.listPods() {
@@ -107,8 +107,8 @@ func (b *bill) wastedPerNode(anew float64) map[string]float64 {
 	return out
 }
 
-// podWorth is what the pods on each node are worth of a fleet made anew, and how many those are. Those without a node
-// have the name "".
+// podWorth returns the worth of the pods on each node of a fleet made anew, and how many those are. Those without a
+// node have the name "".
 func (b *bill) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float64) (part map[string]float64,
 	on map[string]int) {
 	var d binpack.OfferingCache
@@ -129,7 +129,7 @@ func (b *bill) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float6
 	return part, on
 }
 
-// currentOfferings is what can be launched now by these rules, for no pods and beside no nodes.
+// currentOfferings returns what can be launched now by these rules, for no pods and beside no nodes.
 func (b *bill) currentOfferings(r cluster.Settings) cluster.Snapshot {
 	s := cluster.Snapshot{Now: b.toSecond(), Catalog: b.catalog.market, Rules: r}
 	b.api.readRest(&s)

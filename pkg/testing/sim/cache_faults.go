@@ -30,10 +30,10 @@ func CacheFaults() []CacheFault {
 		RestoredAsNow}
 }
 
-// faultChance is how often something of a kind goes wrong when a process goes on.
+// faultChance is the chance that something of a kind goes wrong when a process goes on.
 const faultChance = 0.3
 
-// faultyList is what is wrong with what a process knows of a kind.
+// faultyList says what is wrong with what a process knows of a kind.
 type faultyList[T any] struct {
 	loses  bool                      // one of the events since the last look
 	silent bool                      // it is shown for ever as it was seen last, until the process writes

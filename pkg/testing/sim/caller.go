@@ -46,12 +46,12 @@ type caller struct {
 	seen map[objectKind]int // the last change of each kind that a read has shown
 }
 
-// deadError is what calls of a process return that is no more.
+// deadError is the error of calls of a process that is no more.
 type deadError struct{}
 
 func (deadError) Error() string { return "the process is dead" }
 
-// FaultError is what a call returns that the simulation lets fail.
+// FaultError is the error of a call that the simulation lets fail.
 type FaultError struct{ Call string }
 
 // Error names the call.

@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// catalog is what EC2 sells to everybody.
+// catalog holds what EC2 sells to everybody.
 type catalog struct {
 	market instancetypes.Catalog
 	types  map[string]instancetypes.Type
@@ -23,7 +23,7 @@ func newCatalog(market instancetypes.Catalog) *catalog {
 	return c
 }
 
-// priceOf is what the instance costs, USD per hour: EC2 bills from running on.
+// priceOf returns the price of the instance, in USD per hour: EC2 bills from running on.
 func (c *catalog) priceOf(m *machine) (usd float64) {
 	if m.State == "pending" {
 		return 0

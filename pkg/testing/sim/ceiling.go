@@ -17,13 +17,14 @@ type deployedCeiling struct {
 	cluster.Ceiling
 }
 
-// ceilings are those that were deployed, the latest last. Their chance is a stream of its own.
+// ceilings holds the ceilings that were deployed, the latest last. Their chance is a stream of its own.
 type ceilings struct {
 	rng  *rand.Rand
 	list []deployedCeiling
 }
 
-// oldVersion is how long something may still be done by what was deployed before: an invocation, and what it sent.
+// oldVersion is the time for which something may still be done by what was deployed before: an invocation, and what it
+// sent.
 const oldVersion = time.Minute + late
 
 // deployCeilings deploys a ceiling, another one in the middle of the storm, and none at its end, in a quarter of the
@@ -65,7 +66,8 @@ func (c *ceilings) current() cluster.Ceiling {
 	return c.list[len(c.list)-1].Ceiling
 }
 
-// highest is what may be in force now for anybody: each bound at its highest, math.MaxInt where there may be none.
+// highest returns the ceiling that may be in force now for anybody: each bound at its highest, math.MaxInt where there
+// may be none.
 func (c *ceilings) highest() cluster.Ceiling {
 	none := cluster.Ceiling{Nodes: math.MaxInt, NodesPerMinute: math.MaxInt, MillionthsUSD: math.MaxInt64}
 	if len(c.list) == 0 || time.Since(c.list[0].since) < oldVersion {

@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// lookEvery is how often a day is looked at for what it costs and what it must cost.
+// lookEvery is the time between two looks at what a day costs and what it must cost.
 const lookEvery = 15 * time.Minute
 
 // simulateDay is many hours without disasters: what disruption does to a cluster whose work breathes. Services follow

@@ -23,7 +23,7 @@ type denial struct {
 	read   *deniedRead // nil: writes are refused
 }
 
-// deniedError is what a call returns that is refused however often it is made.
+// deniedError is the error of a call that is refused however often it is made.
 type deniedError struct{ what string }
 
 // Error says what is refused.
@@ -104,7 +104,7 @@ func (n *network) denies(r *portRequest) bool {
 
 func isAbout(r *portRequest, name string) bool { return slices.Contains(strings.Fields(r.key), name) }
 
-// verb is what nobody may do.
+// verb returns the verb that nobody may do.
 func (d *denial) verb() string {
 	if d.read != nil {
 		return d.read.verb

@@ -13,14 +13,14 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// labelTeam is what pods that belong to a pool of their own ask for.
+// labelTeam is the label for which pods ask that belong to a pool of their own.
 const labelTeam = "team"
 
 // deniedClass is the class that some worlds have beside the others', and its pool, about which reads are refused. It is
 // the first by name, so that all others come after it.
 const deniedClass = "barred"
 
-// deniedRead is what is refused of reading an object: with 403, however often it is asked.
+// deniedRead is a read of an object that is refused: with 403, however often it is asked.
 type deniedRead struct {
 	verb    string
 	calls   []string
@@ -28,7 +28,7 @@ type deniedRead struct {
 	kind    int  // else of denyOne
 }
 
-// deniedReads are what worlds draw from.
+// deniedReads returns the reads from which worlds draw.
 func deniedReads() []deniedRead {
 	return []deniedRead{
 		{verb: "read", calls: []string{"get class"}, ofClass: true},

@@ -15,7 +15,7 @@ import (
 	"joiner.sh/pkg/testing/objects"
 )
 
-// fleetAnswer is what EC2 said to a token, which it says again.
+// fleetAnswer is EC2's answer to a token, which it says again.
 type fleetAnswer struct {
 	asked   string
 	started []cluster.Instance // as they were launched
@@ -30,7 +30,7 @@ func (spentError) Error() string { return "InvalidParameterValue: made up by the
 
 func (spentError) TokenSpent() bool { return true }
 
-// mismatchError is how EC2 answers a token that it knows from another request.
+// mismatchError is EC2's answer to a token that it knows from another request.
 type mismatchError struct{}
 
 func (mismatchError) Error() string { return "IdempotentParameterMismatch" }

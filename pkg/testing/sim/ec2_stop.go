@@ -75,7 +75,7 @@ type notStartableError struct{}
 
 func (notStartableError) Error() string { return "IncorrectInstanceState" }
 
-// NotStartable is what the controllers ask for.
+// NotStartable reports true, for the controllers to ask.
 func (notStartableError) NotStartable() bool { return true }
 
 // StartInstance starts a stopped instance, where EC2 has the capacity.

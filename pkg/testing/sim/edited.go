@@ -19,7 +19,7 @@ type EditTrial struct {
 	Edit func(s cluster.Snapshot, m disruption.Memory) (edited cluster.Snapshot, is bool)
 }
 
-// EditOutcome is what came of an edit.
+// EditOutcome holds the result of an edit.
 type EditOutcome struct {
 	USDBefore, USDAfter float64           // per hour, of all nodes
 	Nodes               map[string]string // of each pod in the end, by namespace/name

@@ -200,7 +200,7 @@ func (e *engine) mutatedBy(by *invocation, call string) {
 	}
 }
 
-// totalMutations is how many calls changed something so far.
+// totalMutations returns the number of calls that changed something so far.
 func (e *engine) totalMutations() (n int) {
 	for _, c := range e.changes.byCall {
 		n += c

@@ -6,7 +6,7 @@ import (
 	"slices"
 )
 
-// callFault is what goes wrong with one call.
+// callFault is a way in which one call goes wrong.
 type callFault int
 
 const (

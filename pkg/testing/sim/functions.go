@@ -31,7 +31,7 @@ func Functions(rules cluster.Settings, share int) []Function {
 	}
 }
 
-// deps is what every function has.
+// deps returns what every function has.
 func (in Invocation) deps(rules cluster.Settings) controllers.Deps {
 	rules.Ceiling = in.Ceiling
 	return controllers.Deps{Permission: in.Ports.leases.permission(), Record: in.Ports.record,
@@ -86,7 +86,7 @@ func refreshFunction(rules cluster.Settings) Function {
 		}}
 }
 
-// demoCluster is what nodes have to know of the cluster.
+// demoCluster returns what nodes have to know of the cluster.
 func demoCluster() launch.Cluster {
 	return launch.Cluster{Name: "demo", Endpoint: "https://api", CABundle: caBundle, DNSAddress: "172.20.0.10",
 		ServiceCIDR: "172.20.0.0/16", Version: "1.36", Region: "us-west-2"}
@@ -126,7 +126,7 @@ func noticeFunction(rules cluster.Settings, name, event string, maxAge time.Dura
 		}}
 }
 
-// handleNotice is what the controllers make of the event.
+// handleNotice returns the notice that the controllers make of the event.
 func handleNotice(e Event) interruption.Notice {
 	kind := map[string]interruption.Kind{EventSpot: interruption.Spot, EventReservation: interruption.Reservation,
 		EventRebalance: interruption.Rebalance, EventHealth: interruption.Scheduled}[e.Kind]
@@ -138,7 +138,7 @@ func handleNotice(e Event) interruption.Notice {
 	return interruption.Notice{Kind: kind, Instance: e.Instance, Time: e.Time, At: e.From}
 }
 
-// unavailableOfferingTTL is how long functions are told to leave an offering alone.
+// unavailableOfferingTTL is the time for which functions are told to leave an offering alone.
 const (
 	unavailableOfferingTTL = 90 * time.Second
 	quarantineFor          = 10 * time.Minute

@@ -20,7 +20,7 @@ import (
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
-// HostileNamespace is where the tenants are who mean the others ill.
+// HostileNamespace is the namespace of the tenants who mean the others ill.
 const HostileNamespace = "evil"
 
 // hostileDraw draws a cluster that tenants share.
@@ -284,5 +284,5 @@ func (d *hostileDraw) addHostility(s *cluster.Snapshot, number int) string {
 	return x.word
 }
 
-// Hostilities is how many kinds there are.
+// Hostilities returns the number of kinds of hostility.
 func Hostilities() int { return len(hostilities()) }

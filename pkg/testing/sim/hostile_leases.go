@@ -41,7 +41,7 @@ func (h *hostileTrial) writeLeases(w *world, end time.Time) {
 	})
 }
 
-// permission is that of an invocation to write: none while somebody else leads the cluster.
+// permission returns an invocation's permission to write: none while somebody else leads the cluster.
 func (p *leasePorts) permission() controllers.Permission {
 	l := p.api.leaders
 	if l == nil {

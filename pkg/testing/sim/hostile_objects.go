@@ -16,7 +16,7 @@ import (
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
-// hostileObjects are what tenants and nodes write that are no pods that wait.
+// hostileObjects returns what tenants and nodes write that are no pods that wait.
 func hostileObjects() []hostility {
 	return []hostility{
 		{"pods that refuse many labels", func(d *hostileDraw, s *cluster.Snapshot, name string) {

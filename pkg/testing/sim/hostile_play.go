@@ -24,9 +24,9 @@ type hostileTrial struct {
 // What a trial of hostile tenants is like.
 const (
 	hostileFor = 45 * time.Minute
-	// mostWait is how long a pod of the others waits at most: a node for it takes three minutes.
+	// mostWait is the longest time that a pod of the others waits: a node for it takes three minutes.
 	mostWait = 7 * time.Minute
-	// mostMove is how long a pod of the others stays at most on a node that is to go, once its budget allows.
+	// mostMove is the longest time that a pod of the others stays on a node that is to go, once its budget allows.
 	mostMove = 10 * time.Minute
 )
 
@@ -109,7 +109,7 @@ func (h *hostileTrial) act(w *world) {
 	}
 }
 
-// drawApp is what the hostile tenant runs.
+// drawApp returns the app that the hostile tenant runs.
 func (h *hostileTrial) drawApp(w *world) *app {
 	a := w.trialApp()
 	a.name, a.replicas, a.budget, a.stateful = "evil"+a.name, 1+h.rng.IntN(12), nil, false

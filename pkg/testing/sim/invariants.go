@@ -21,7 +21,7 @@ func at[S any](name string, check func(*world, S) []string) invariant {
 	}}
 }
 
-// stepInvariants are those that hold at every step, in the order in which they are looked at.
+// stepInvariants returns the invariants that hold at every step, in the order in which they are looked at.
 func stepInvariants() []invariant {
 	return append(launchInvariants(), []invariant{
 		at("foreign node", checkNodeOurs),
@@ -67,7 +67,7 @@ func stepInvariants() []invariant {
 	}...)
 }
 
-// launchInvariants are those about what is bought, started and stopped.
+// launchInvariants returns the invariants about what is bought, started and stopped.
 func launchInvariants() []invariant {
 	return []invariant{
 		at("capacity without the lease", checkCapacityLease),
@@ -108,11 +108,11 @@ func (w *world) checkStep(step any) {
 // broken is one sentence that says what is wrong.
 func broken(format string, args ...any) []string { return []string{fmt.Sprintf(format, args...)} }
 
-// seconds are how old what a decision read may be when it is carried out.
+// seconds is the largest age of what a decision read when it is carried out.
 const seconds = 5 * time.Second
 
-// late is how much older than the world an invocation may be when it acts: what it read, its lists, its way.
+// late is the time by which an invocation may be older than the world when it acts: what it read, its lists, its way.
 const late = 15 * time.Second
 
-// replaceWithin is how long the pods of a node that EC2 takes back stay for their replacement.
+// replaceWithin is the time for which the pods of a node that EC2 takes back stay for their replacement.
 const replaceWithin = 20 * time.Second

@@ -28,17 +28,17 @@ type begunMove struct {
 	again map[nodeKind]int // nodes launched for pods, of those removed
 }
 
-// nodeKind is what nodes have in common that stand for each other.
+// nodeKind holds what nodes have in common that stand for each other.
 type nodeKind struct{ pool, instanceType, capacityType, zone string }
 
 func (k nodeKind) String() string {
 	return fmt.Sprintf("%s %s in %s of pool %s", k.capacityType, k.instanceType, k.zone, k.pool)
 }
 
-// lately is how far back the invariants of a day look.
+// lately is the time back to which the invariants of a day look.
 const lately = time.Hour
 
-// leastPayback is what any move needs to pay: the time in which old and new nodes ran side by side.
+// leastPayback is the time that any move needs to pay: the time in which old and new nodes ran side by side.
 const leastPayback = 2 * time.Minute
 
 // needsMoreNodes reports whether there is a reason for another node since the move: an app has more pods than then, or

@@ -12,7 +12,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
-// longestChain is how many functions may wake each other, one after the other. Lambda drops what would run a function
+// longestChain caps the functions that may wake each other, one after the other. Lambda drops what would run a function
 // about 16 times in one chain; half of that leaves room for what this world does not play.
 const longestChain = 8
 
@@ -88,7 +88,7 @@ func checkNoticeHandled(w *world, s invocationReturned) []string {
 	return broken("%s handled the notice about %s, and claim %s goes on", s.inv, m.ID, c.Name)
 }
 
-// mostIgnored is how many invocations of lifecycle that nothing went wrong with may leave a status be: their time may
+// mostIgnored caps the invocations of lifecycle that nothing went wrong with that may leave a status be: their time may
 // be up, or somebody else may write the same claim.
 const mostIgnored = 3
 

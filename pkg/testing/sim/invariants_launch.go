@@ -62,7 +62,7 @@ func checkCapacityCounted(w *world, s claimCreated) []string {
 	return broken("a claim is made for %v, which wait for claim %s already", s.launch.Pods, waiting[c.pods[0]])
 }
 
-// withRoom are those of the pods, by UID, whose volumes let them be on the claim's node.
+// withRoom returns those of the pods, by UID, whose volumes let them be on the claim's node.
 func withRoom(w *world, c *claim, uids []string, pods map[string]*pod) []string {
 	beyond := beyondVolumes(w, c)
 	return slices.DeleteFunc(slices.Clone(uids), func(uid string) bool {
@@ -240,7 +240,7 @@ func checkUnavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 	return unavailableOrdered(w, s)
 }
 
-// unavailableOrdered is what the order asks for although it was marked as unavailable before the invocation began.
+// unavailableOrdered returns what the order asks for although it was marked as unavailable before the invocation began.
 func unavailableOrdered(w *world, s fleetOrdered) (bad []string) {
 	lasts := time.Now().Add(2*w.plan.skew + time.Second)
 	for _, offering := range s.order.Offerings() {

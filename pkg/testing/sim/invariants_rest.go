@@ -104,7 +104,7 @@ type restInvariant struct {
 	check func(w *world) []string // what is wrong, in sentences
 }
 
-// restInvariants are those of all parts.
+// restInvariants returns the invariants of all parts.
 func restInvariants() []restInvariant {
 	return []restInvariant{
 		{"every claim is in service and has an instance of its own", claimProblems},
@@ -249,7 +249,7 @@ func countProblems(w *world) (bad []string) {
 	return bad
 }
 
-// patience is how long a pod waits at most until a scheduled provision has looked at it in vain.
+// patience is the longest time that a pod waits until a scheduled provision has looked at it in vain.
 const patience = 150 * time.Second
 
 // remainingObjects lists what exists of ours.

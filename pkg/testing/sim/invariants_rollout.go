@@ -9,7 +9,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 )
 
-// mostTaken is how many nodes EC2 may take before they prove anything, for which others may be tried.
+// mostTaken caps the nodes that EC2 may take before they prove anything, for which others may be tried.
 const mostTaken = 3
 
 // checkTrialNodes: no more nodes ever run a new image than the steps reached allow, and EC2 takes away, until it is

@@ -138,7 +138,7 @@ func overLimit(w *world, pool cluster.Pool, except string, t instancetypes.Type)
 	return out
 }
 
-// waitingForBatches is how many claims of each batch have no instance.
+// waitingForBatches returns the number of claims of each batch that have no instance.
 func waitingForBatches(w *world) map[string]int {
 	out := map[string]int{}
 	for _, c := range w.api.claims {

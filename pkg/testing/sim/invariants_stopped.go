@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// startHolds is how long an instance that was asked to start counts as one that starts.
+// startHolds is the time for which an instance that was asked to start counts as one that starts.
 const startHolds = 5 * time.Minute
 
 // claimOf is the stored claim of the instance, or nil.

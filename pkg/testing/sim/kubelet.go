@@ -223,7 +223,7 @@ func (k *kubelets) removePod(pod *pod) {
 	k.scheduler.trySchedule()
 }
 
-// forgetMachine is what the cloud controller does once an instance is gone: its node is deleted.
+// forgetMachine does what the cloud controller does once an instance is gone: its node is deleted.
 func (k *kubelets) forgetMachine(m *machine) {
 	if m.node != nil && k.api.nodes[m.node.Name] == m.node {
 		k.setReady(m.node, false)

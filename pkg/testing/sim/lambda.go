@@ -29,7 +29,7 @@ type Function struct {
 	Name  string
 	Every time.Duration // of its schedule, 0 for none
 	Alone bool          // reserved concurrency of one
-	// Reserved is how many invocations of one that is not alone run at once, 0 for any number.
+	// Reserved is the number of invocations of one that is not alone that run at once, 0 for any number.
 	Reserved int
 	Retries  int           // after an error of an invocation
 	MaxAge   time.Duration // of an invocation that waits for its turn
@@ -39,7 +39,7 @@ type Function struct {
 	Run func(ctx context.Context, in Invocation) error
 }
 
-// Invocation is what one run of a function gets.
+// Invocation holds what one run of a function gets.
 type Invocation struct {
 	Ports  *Ports
 	Holder string           // its name in leases

@@ -12,7 +12,7 @@ const (
 	EventReservation = "reservation interruption"
 )
 
-// Event is what invokes a function.
+// Event invokes a function.
 type Event struct {
 	Kind     string
 	Instance string

@@ -116,7 +116,7 @@ func (n *network) answerRequest(r *portRequest, a portAnswer) {
 	}
 }
 
-// travelTime is how long a call needs there and back.
+// travelTime returns the time that a call needs there and back.
 func (n *network) travelTime(call string) (there, back time.Duration) {
 	least, most := 2*time.Millisecond, 40*time.Millisecond
 	switch call {

@@ -8,13 +8,14 @@ import (
 	"joiner.sh/pkg/testing/requestlimits"
 )
 
-// awsAttempts is how often the SDK makes a call, and mostBackoff the longest it waits before it tries again.
+// awsAttempts is the number of times that the SDK makes a call, and mostBackoff the longest it waits before it tries
+// again.
 const (
 	awsAttempts = 4
 	mostBackoff = 20 * time.Second
 )
 
-// awsCall is what a call asks of AWS; the zero value for one that does not. Counts are of the values of parameters.
+// awsCall holds what a call asks of AWS; the zero value for one that does not. Counts are of the values of parameters.
 type awsCall struct {
 	service, action string
 	counts          map[string]int

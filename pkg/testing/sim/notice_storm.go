@@ -23,7 +23,7 @@ type NoticeStorm struct {
 	Limits      []requestlimits.Limit // of the account
 }
 
-// NoticeOutcome is what became of the notices. Nodes stand in the order of their notices.
+// NoticeOutcome holds the results of the notices. Nodes stand in the order of their notices.
 type NoticeOutcome struct {
 	// Lost are the nodes whose NodeClaims were not deleted when EC2 ended their instances.
 	Lost []string

@@ -6,7 +6,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// seedPlan is what a seed is about: how fast, how faulty and how crowded its world is.
+// seedPlan says what a seed is about: how fast, how faulty and how crowded its world is.
 type seedPlan struct {
 	slow        float64       // chance of a call that takes ten times as long
 	lost        float64       // chance of an event or tick that never comes

@@ -31,7 +31,7 @@ type processCaches struct {
 	checkpoints checkpoints
 }
 
-// checkpoints are what lifecycle stored of its cache for processes that start, the latest last. Their chance is a
+// checkpoints holds what lifecycle stored of its cache for processes that start, the latest last. Their chance is a
 // stream of its own.
 type checkpoints struct {
 	rng     *rand.Rand
@@ -41,7 +41,7 @@ type checkpoints struct {
 	stored  []*processCache
 }
 
-// mostCheckpoints is how many are remembered.
+// mostCheckpoints caps the checkpoints that are remembered.
 const mostCheckpoints = 4
 
 func drawCheckpoints(seed uint64) checkpoints {
@@ -68,7 +68,7 @@ func (c *checkpoints) start() *processCache {
 	return c.stored[i].copyLists()
 }
 
-// copyLists is what another process may know of it. What it wrote itself is not among that.
+// copyLists returns what another process may know of it. What it wrote itself is not among that.
 func (c *processCache) copyLists() *processCache {
 	out := newProcessCache()
 	out.pods, out.nodes, out.claims = c.pods, c.nodes, c.claims
@@ -85,8 +85,8 @@ func drawCaches(seed uint64) *processCaches {
 
 func (c *processCaches) drawChance(p float64) bool { return c.rng.Float64() < p }
 
-// processCache is what a process keeps of the cluster from one invocation to the next. Two that run at once have two;
-// one that is killed loses its own.
+// processCache holds what a process keeps of the cluster from one invocation to the next. Two that run at once have
+// two; one that is killed loses its own.
 type processCache struct {
 	pods   cachedList[cluster.Pod]
 	nodes  cachedList[cluster.Node]

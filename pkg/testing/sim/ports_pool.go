@@ -94,7 +94,7 @@ func (p *poolPorts) NoteShifts(ctx context.Context, pool string, zoneIDs []strin
 	})
 }
 
-// PoolAnnotations are what a person wrote onto the pool.
+// PoolAnnotations returns what a person wrote onto the pool: nothing.
 func (p *poolPorts) PoolAnnotations(ctx context.Context, name string) (map[string]string, error) {
 	return callPort(ctx, p.caller, "get pool", name, func() (map[string]string, error) { return nil, nil })
 }

@@ -16,7 +16,7 @@ type statePorts struct {
 	state *productState
 }
 
-// quotaOf is how many things may be done.
+// quotaOf is the number of things that may be done.
 const quotaOf = 3
 
 // TakeOne lets a few things through.

@@ -30,7 +30,7 @@ type RolloutTrial struct {
 // isGood reports whether nothing is wrong with the image.
 func (t RolloutTrial) isGood() bool { return !t.NeverReady && !t.Crash && !t.Alarm }
 
-// RolloutOutcome is what became of the image.
+// RolloutOutcome holds the result of the image's rollout.
 type RolloutOutcome struct {
 	Phase   string // of the NodeRollout
 	Trusted bool   // the image is the last good revision
@@ -92,7 +92,7 @@ const (
 // trialAlarmName is the CloudWatch alarm that the NodeRollout names.
 const trialAlarmName = "errors"
 
-// imageFault is what is wrong with an image.
+// imageFault says what is wrong with an image.
 type imageFault struct {
 	neverReady bool
 	crash      float64
@@ -275,7 +275,7 @@ func (w *world) trialIsOver() bool {
 	return t.trusted && without == 0 || t.failed && (t.stored.Spec.OnFailure == v1alpha1.Halt || with == 0)
 }
 
-// judgeTrial is what must be true of a trial in the end.
+// judgeTrial checks what must be true of a trial in the end.
 func (w *world) judgeTrial() {
 	t := w.trial
 	switch {
@@ -300,7 +300,7 @@ func (t *rolloutTrial) outcome() RolloutOutcome {
 	return out
 }
 
-// alarmState is that of the alarm that the NodeRollout names.
+// alarmState returns the state of the alarm that the NodeRollout names.
 func (t *rolloutTrial) alarmState() string {
 	if t.alarmed {
 		return cluster.AlarmFires

@@ -28,7 +28,7 @@ func (k *scheduler) refusalReason(p *pod, n *node) string {
 	return why
 }
 
-// usedByNode is what the pods on each node use.
+// usedByNode returns what the pods on each node use.
 func (k *scheduler) usedByNode() map[string]resources.List {
 	out := map[string]resources.List{}
 	for _, p := range k.api.pods {
@@ -85,7 +85,7 @@ func podSelects(p *pod, labels map[string]string) bool {
 	})
 }
 
-// requirementMet is what a node selector requirement means to Kubernetes.
+// requirementMet reports whether the labels meet a node selector requirement, as Kubernetes judges it.
 func requirementMet(r requirements.Requirement, labels map[string]string) bool {
 	v, ok := labels[r.Key]
 	number, err := strconv.ParseInt(v, 10, 64)
@@ -106,7 +106,7 @@ func requirementMet(r requirements.Requirement, labels map[string]string) bool {
 	return false
 }
 
-// domainOf is where a node stands for a topology key.
+// domainOf returns the domain of a node for a topology key.
 func domainOf(n *node, key string) (string, bool) {
 	if key == "kubernetes.io/hostname" {
 		return n.Name, true

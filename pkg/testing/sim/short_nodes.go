@@ -39,7 +39,7 @@ const (
 	cordonTaint  = "node.kubernetes.io/unschedulable"
 )
 
-// allocatable is what a new node of the type has for pods where so much was estimated.
+// allocatable returns what a new node of the type has for pods where so much was estimated.
 func (s *shortNodes) allocatable(instanceType string, estimate resources.List) resources.List {
 	if s == nil || s.has[instanceType].IsZero() {
 		return estimate
@@ -60,7 +60,7 @@ func (s *shortNodes) blockTypes(w *world, seed uint64) {
 	}
 }
 
-// taintOf is what somebody puts on the node when it is ready, or nothing.
+// taintOf returns what somebody puts on the node when it is ready, or nothing.
 func (s *shortNodes) taintOf(n *node) []cluster.Taint {
 	if s == nil || n.machine == nil || s.blocked[n.machine.Type].Key == "" {
 		return nil
@@ -68,7 +68,7 @@ func (s *shortNodes) taintOf(n *node) []cluster.Taint {
 	return []cluster.Taint{s.blocked[n.machine.Type]}
 }
 
-// knownAfter is how long after such a node became ready it is known to take none of its pods.
+// knownAfter returns the time after such a node became ready after which it is known to take none of its pods.
 func (s *shortNodes) knownAfter(instanceType string) time.Duration {
 	if s.blocked[instanceType].Key == foreignTaint {
 		return agentsTake + refusalKnown

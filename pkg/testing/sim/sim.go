@@ -42,14 +42,14 @@ type Scenario struct {
 	// Edit plays an edit of a quiet cluster instead of a storm.
 	Edit *EditTrial
 
-	// CacheFault is what is wrong with the caches of all functions; empty for nothing.
+	// CacheFault says what is wrong with the caches of all functions; empty for nothing.
 	CacheFault CacheFault
 
 	// Ceiling bounds the whole cluster in a storm; without it, a quarter of them are.
 	Ceiling bool
 }
 
-// Hour is what a cluster is like at the end of an hour of a day.
+// Hour describes a cluster at the end of an hour of a day.
 type Hour struct {
 	Hour     int
 	Nodes    int
@@ -63,7 +63,7 @@ type Hour struct {
 	Mutations int // calls that changed something, since the hour before
 }
 
-// Result is what a run showed.
+// Result holds what a run showed.
 type Result struct {
 	Violations []Violation
 	Trace      string // its end, or all of it

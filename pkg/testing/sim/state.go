@@ -7,7 +7,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// productState is what the product keeps for itself beside Kubernetes objects.
+// productState holds what the product keeps for itself beside Kubernetes objects.
 type productState struct {
 	marks  []unavailableMark
 	unused []instancetypes.NotedMark // about nodes that were bought in vain

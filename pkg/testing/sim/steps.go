@@ -11,7 +11,7 @@ import (
 // callMade is a call of an invocation that is on its way.
 type callMade struct{ request *portRequest }
 
-// callAnswered is what an invocation is told.
+// callAnswered holds the answer that an invocation is told.
 type callAnswered struct {
 	to     *invocation
 	answer portAnswer
@@ -57,7 +57,7 @@ type claimDeleted struct {
 // claimReleased is a claim that is about to lose our finalizer.
 type claimReleased struct{ claim *claim }
 
-// fleetOrdered is what an invocation asks of EC2.
+// fleetOrdered is an order of an invocation to EC2.
 type fleetOrdered struct {
 	by    *invocation
 	order launch.Order

@@ -24,7 +24,7 @@ type StoppedTrial struct {
 	Without bool
 }
 
-// StoppedOutcome is what became of pods and stopped nodes.
+// StoppedOutcome holds the results for pods and stopped nodes.
 type StoppedOutcome struct {
 	Starts  int
 	Pods    int
@@ -171,12 +171,12 @@ func (t *stoppedTrial) noteStart() {
 	}
 }
 
-// waitingInstances are those that are stopped and wait.
+// waitingInstances returns the instances that are stopped and wait.
 func (w *world) waitingInstances() []*machine {
 	return selectInOrder(w.ec2.machines, func(m *machine) bool { return m.State == "stopped" && isIdle(w, m) })
 }
 
-// spoilWaiting is what happens to all that waits: EC2 has no capacity for it, or somebody ends or starts it.
+// spoilWaiting spoils all that waits: EC2 has no capacity for it, or somebody ends or starts it.
 func (w *world) spoilWaiting(what int) {
 	for _, m := range w.waitingInstances() {
 		switch what {

@@ -17,7 +17,7 @@ type Violation struct {
 // String says it in one line.
 func (v Violation) String() string { return fmt.Sprintf("at %s: %s: %s", v.At, v.Invariant, v.What) }
 
-// tail is how many lines of the trace are kept for a violation.
+// tail is the number of lines of the trace that are kept for a violation.
 const tail = 120
 
 // trace is the story of a run: its last lines, or all of them, and a sum of all.

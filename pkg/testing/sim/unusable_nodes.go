@@ -25,7 +25,7 @@ type unusableNodes struct {
 	tied    map[*pod]time.Time       // pods of a type that works, since when they wait
 }
 
-// purchaseRest is when no more nodes of a type, or of the class, may be bought.
+// purchaseRest holds the time for which no more nodes of a type, or of the class, may be bought.
 type purchaseRest struct {
 	ends  []time.Time     // of nodes that never became usable
 	types map[string]bool // of those
@@ -39,14 +39,14 @@ const (
 	unusableTypes = 2         // so many nodes of one type are bought before it rests
 	unusableClass = 3         // so many of two types or more before the class does
 	purchaseRests = time.Hour // it is remembered for twice as long
-	// tiedWait is how long a pod waits at most that asks for a type of which all nodes become usable.
+	// tiedWait is the longest time that a pod waits that asks for a type of which all nodes become usable.
 	tiedWait = 7 * time.Minute
-	// bootAgain is what pods wait for at most once nodes become usable: the time-out of the node that they were
+	// bootAgain is the longest time that pods wait once nodes become usable: the time-out of the node that they were
 	// nominated for, and another node.
 	bootAgain = 45 * time.Minute
 )
 
-// taintsOf is what the agent leaves on the node.
+// taintsOf returns what the agent leaves on the node.
 func (u *unusableNodes) taintsOf(m *machine) []cluster.Taint {
 	if u == nil || m == nil || !u.isUnusable(m) {
 		return nil

@@ -53,7 +53,7 @@ func (u *users) hasRoom(a *app, zone string) bool {
 	return false
 }
 
-// appsWithLabels is how many apps have the labels of this one.
+// appsWithLabels returns the number of apps that have the labels of this one.
 func (u *users) appsWithLabels(a *app) (n int) {
 	for _, other := range u.workloads.apps {
 		if other.isKinOf(a) {

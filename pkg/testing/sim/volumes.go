@@ -268,7 +268,7 @@ func (v *volumes) describeNode(n cluster.Node) cluster.Node {
 	return n
 }
 
-// zoneOf is where the volumes of a pod have been for so long that everybody knows it, empty for nowhere.
+// zoneOf returns the zone where the volumes of a pod have been for so long that everybody knows it, empty for nowhere.
 func (v *volumes) zoneOf(claims []string, since time.Duration) string {
 	for _, name := range claims {
 		if one := v.byClaim[name]; one.zone != "" && time.Since(one.existsSince) > since {

@@ -196,7 +196,7 @@ func (a *app) describeConstraints() string {
 	return out
 }
 
-// appSizes is how many pods the apps are to have.
+// appSizes returns the number of pods that the apps are to have.
 func (w *workloads) appSizes() map[*app]int {
 	out := map[*app]int{}
 	for _, a := range w.apps {
@@ -213,7 +213,7 @@ type budget struct {
 	unhealthy    bool // unhealthyPodEvictionPolicy AlwaysAllow
 }
 
-// allowedEvictions is how many pods of the app may go now.
+// allowedEvictions returns the number of pods of the app that may go now.
 func (w *workloads) allowedEvictions(a *app) int { return w.healthyPods(a) - a.budget.minAvailable }
 
 func (w *workloads) healthyPods(a *app) (n int) {

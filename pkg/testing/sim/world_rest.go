@@ -2,7 +2,8 @@ package sim
 
 import "time"
 
-// echo is how long what began before the calm may still arrive: late events, and handlers that are tried again.
+// echo is the time for which what began before the calm may still arrive: late events, and handlers that are tried
+// again.
 const echo = 200 * time.Second
 
 // How long nothing must be wrong: at rest until every function has run again, since refresh learns from the nodes that

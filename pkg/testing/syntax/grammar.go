@@ -16,10 +16,10 @@ import (
 	"joiner.sh/pkg/settings"
 )
 
-// Grammar is what a harness understands: the form of each directive, by its name.
+// Grammar holds what a harness understands: the form of each directive, by its name.
 type Grammar map[string]form
 
-// form is what may follow the name of a directive.
+// form says what may follow the name of a directive.
 type form struct {
 	names    []string          // of the arguments in the order of their places
 	optional int               // how many of the last names may be left out
