@@ -1,7 +1,6 @@
 package lowerbound
 
 import (
-	"cmp"
 	"math"
 	"slices"
 )
@@ -9,16 +8,8 @@ import (
 const (
 	// firstRounds and moreRounds are how often fills are looked for, in the beginning and after each choice.
 	firstRounds, moreRounds = 40, 3
-	// fewFills bounds the steps in which the best fill of whole pods is looked for where one that is good will do,
-	// firstFills in the first round: prices are rough then. Each round may take twice as many.
-	fewFills, firstFills = 2_000, 125
-	// nearlyWhole is the part of a node from which on it is bought as a whole one.
-	nearlyWhole = 0.7
-	// boughtAtOnce is the part of the fleet that is left of which nearly whole nodes are bought before what is left
-	// then is priced anew.
-	boughtAtOnce = 0.05
-	// askAll is after how many rounds all offerings are asked again.
-	askAll = 5
+	// fewFills caps the steps in which the best fill of whole pods is looked for where one that is good will do.
+	fewFills = 2_000
 	// kept is by how much, as a part of its price, a node may cost more than its pods are worth to be remembered.
 	kept = 0.1
 )
@@ -72,7 +63,7 @@ func newDive(p CoverProblem, work int) *diveSearch {
 		}
 	}
 	s := newSolver(d.CoverProblem)
-	d.w = newWholePodProblem(s, fewFills)
+	d.w = newWholePodProblem(s)
 	d.w.left = d.left
 	for k, c := range p.Classes {
 		if s.m.row[k] >= 0 {
@@ -111,21 +102,11 @@ func (d *diveSearch) buyMore() bool {
 func (d *diveSearch) findNodes(rounds int) {
 	m := d.w.m
 	m.improveBasis()
-	cost := math.Inf(1)
-	for i := range rounds {
-		all := i%askAll == 0
-		if now := m.fleetCost(); all {
-			if now > cost*(1-slight) { // what is left to buy became hardly cheaper
-				return
-			}
-			cost = now
-		}
+	for range rounds {
 		if d.usedUp() {
 			return
 		}
-		d.w.patience = min(fewFills, firstFills<<i)
-		v := m.classValues(d.w.filler.Value)
-		if d.w.priceWholePods(v, all) == 0 && (all || d.w.priceWholePods(v, true) == 0) {
+		if d.w.priceWholePods(m.classValues(d.w.filler.Value)) == 0 {
 			return
 		}
 		m.improveBasis()
@@ -157,39 +138,21 @@ func (d *diveSearch) demandLeft() {
 	m.computePrices()
 }
 
-// buyWholeNodes takes as many of the fleet's nodes as are whole, and some that are nearly so, or that which is nearest
-// to it.
+// buyWholeNodes takes as many of the fleet's nodes as are whole or, if none is, that which is nearest to it.
 func (d *diveSearch) buyWholeNodes(m *masterProblem) bool {
-	type part struct {
-		column int32
-		has    float64
-	}
-	var parts []part
-	some, all := false, 0.0
+	some, next, most := false, int32(-1), speck
 	for r, j := range m.basic {
 		if j < 0 {
 			continue
 		}
-		all += m.has[r]
-		n := math.Floor(m.has[r] + 1e-4)
-		if n >= 1 {
+		switch n := math.Floor(m.has[r] + speck); {
+		case n >= 1:
 			some = d.buyColumn(m.columns[j], int(n)) || some
-		}
-		if x := m.has[r] - n; x > speck && n == 0 {
-			parts = append(parts, part{j, x})
+		case m.has[r] > most+speck || m.has[r] > most-speck && j < next:
+			next, most = j, m.has[r]
 		}
 	}
-	slices.SortFunc(parts, func(x, y part) int {
-		millionths := func(p part) float64 { return math.Round(p.has * 1e6) }
-		return cmp.Or(cmp.Compare(millionths(y), millionths(x)), cmp.Compare(x.column, y.column))
-	})
-	for i, x := range parts {
-		if some && (i >= int(all*boughtAtOnce) || x.has < nearlyWhole) {
-			break
-		}
-		some = d.buyColumn(m.columns[x.column], 1) || some
-	}
-	return some
+	return some || next >= 0 && d.buyColumn(m.columns[next], 1)
 }
 
 // buyColumn buys so many nodes of the column, or as many as there are pods for.

@@ -16,8 +16,7 @@ type detailLevel struct {
 
 // detailLevels are the steps from close to coarse.
 func detailLevels() []detailLevel {
-	return []detailLevel{{4, 3, true, math.MaxInt}, {4, 3, true, 80}, {3, 3, true, 60}, {3, 3, true, 30},
-		{3, 2, false, 20}, {2, 1, false, 0}}
+	return []detailLevel{{4, 3, true, math.MaxInt}, {2, 1, false, 0}}
 }
 
 // mostRows caps the classes of the smaller problem, if it can be helped: the work grows with their third power.

@@ -6,14 +6,10 @@ const little = 2e-4
 // wholePodProblem is a problem whose nodes hold whole pods.
 type wholePodProblem struct {
 	*solver
-	fill     []float64   // by offering: no fill is worth more
-	patience int         // steps of looking for one
-	left     []float64   // by class: most pods that one holds
-	every    []int32     // all offerings
-	close    []int32     // offerings that came near to being worth their price, to be asked first
-	work     int         // numbers it went through
-	mosts    []float64   // see mostNow
-	needs    [][]podNeed // by class: what a pod needs some of, see needsOf
+	left  []float64   // by class: most pods that one holds
+	work  int         // numbers it went through
+	mosts []float64   // see mostNow
+	needs [][]podNeed // by class: what a pod needs some of, see needsOf
 
 	// Of the fill that is looked for.
 	items  []nodeItem
@@ -28,26 +24,17 @@ type wholePodProblem struct {
 	steps  int
 }
 
-func newWholePodProblem(s *solver, patience int) *wholePodProblem {
-	return &wholePodProblem{solver: s, fill: make([]float64, len(s.Offerings)), patience: patience,
+func newWholePodProblem(s *solver) *wholePodProblem {
+	return &wholePodProblem{solver: s,
 		needs: needsOf(s.Classes)}
 }
 
-// closeToPrice is the part of its price that the best fill of an offering must be worth for it to be asked again soon.
-const closeToPrice = 0.95
-
-// priceWholePods finds the best fill of every offering, or of every one that came close to its price when all were
-// asked, at the filler's values and gives the master those that would pay at the pure ones. It returns how many did.
-func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
-	asked := w.close
-	if all {
-		w.close, asked = w.close[:0], w.everyOffering()
-	}
-	for _, i := range asked {
+// priceWholePods finds the best fill of every offering at the filler's values and gives the master those that would pay
+// at the pure ones. It returns how many did.
+func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
+	for i := range w.Offerings {
 		o := &w.Offerings[i]
-		if w.fill[i] = w.fillOf(o, int(i), o.Price); all && w.fill[i] > closeToPrice*o.Price {
-			w.close = append(w.close, i)
-		}
+		w.findFill(o, i)
 		w.work += 40*len(o.Holds) + 10*w.steps
 		c, gain := column{cost: o.Price}, 0.0
 		for j, n := range w.best {
@@ -64,39 +51,24 @@ func (w *wholePodProblem) priceWholePods(pure []float64, all bool) (added int) {
 	return added
 }
 
-// everyOffering lists the indexes of all offerings.
-func (w *wholePodProblem) everyOffering() []int32 {
-	for i := len(w.every); i < len(w.Offerings); i++ {
-		w.every = append(w.every, int32(i))
-	}
-	return w.every
-}
-
 // leastBetter is by how many times a fill is worth more than another to be looked for.
 const leastBetter = 1 + tolerance
 
-// fillOf looks for the fill of whole pods that is worth most, if one is worth more than so much and a little, by
-// depth-first search under the prices of room that the best fill of fractions has. It returns a bound of what any fill
-// is worth. Where what was known before proves that a fill is worth much less, it looks no closer: offerings that come
-// close to their price are asked again soon, so the bound has to tell them from others.
-func (w *wholePodProblem) fillOf(o *NodeOffering, at int, least float64) float64 {
-	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], least*(1+little), 0
+// findFill looks for the fill of whole pods that is worth most, if one is worth more than the offering's price and a
+// little, by depth-first search under the prices of room that the best fill of fractions has.
+func (w *wholePodProblem) findFill(o *NodeOffering, at int) {
+	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+little), 0
 	mosts := w.mostNow(o, at)
-	if w.prices[at] != nil { // what proved it often still proves it
-		if upper := w.filler.UpperBound(o.Holds, mosts, o.Room, w.prices[at]); upper <= closeToPrice*least {
-			return upper
-		}
+	if w.prices[at] != nil && // what proved that it holds little often still proves it
+		w.filler.UpperBound(o.Holds, mosts, o.Room, w.prices[at]) <= w.most {
+		return
 	}
 	upper := w.filler.Fill(o.Holds, mosts, o.Room, &w.basis[at])
 	w.prices[at] = append(w.prices[at][:0], w.filler.Price...)
 	if upper <= w.most {
-		return upper
+		return
 	}
 	w.room, w.places = append(w.room[:0], o.Room...), append(w.places[:0], w.Caps...)
 	w.collectItems(o.Holds, mosts)
 	w.tryCounts(0, 0, w.roomWorth())
-	if w.steps > w.patience {
-		return upper
-	}
-	return min(upper, w.most*leastBetter)
 }

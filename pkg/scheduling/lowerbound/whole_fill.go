@@ -89,7 +89,7 @@ func (w *wholePodProblem) tryCounts(j int, worth, room float64) {
 	}
 	for ; j < len(w.items); j++ {
 		it := &w.items[j]
-		if w.steps++; w.steps > w.patience {
+		if w.steps++; w.steps > fewFills {
 			return
 		}
 		spare := room + w.rest[j] - w.most*leastBetter // what may be lost of it to leave a fill that is worth enough

@@ -12,23 +12,14 @@ import (
 )
 
 const (
-	// batchShare is the part of what is left that is placed at most before pods are priced anew.
-	batchShare = 0.04
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
 	// staler is the same where there are many classes, and pricing them takes its time.
 	staler = 0.8
 	// looks caps the offerings that are tried with whole pods, those that seem best first.
 	looks = 8
-	// thorough is the number of times offerings are looked at again until all are, not only the hopeful.
-	thorough = 16
-	// hopeful caps the cost of an offering's best fill, as a part of what it is worth, for the offering to be looked at
-	// again.
-	hopeful = 1.15
 	// most caps the offerings that are looked at in each batch.
 	most = 40
-	// refresh is the number of batches that pass until all offerings are looked at again.
-	refresh = 5
 )
 
 // PriceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offering could hold
@@ -42,10 +33,8 @@ type PriceGuide struct {
 	active []*Candidate
 	most   []float64
 	Fits   func(l *PodBatch, offering int) int // pods of the batch that a node holds, nil to ask the offering
-	last   []float64                           // while offerings are sifted: worth of resources on the last
-	sifts  int
-	fresh  bool // values are new since the active were asked
-	moved  bool // values are new since all hopeful ones were asked
+	last   []float64                           // while all candidates are asked: worth of resources on the last
+	fresh  bool                                // values are new since all candidates were asked
 	Memory *GuideMemory
 }
 
@@ -70,7 +59,7 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 	g := op.NewPriceGuide(podPricesFor(op.A))
 	offerings := op.CandidateOfferings(pools, batches)
 	g.PrepareGroups(offerings, batches)
-	sift, priced, since, again := true, math.Inf(1), 0, stale
+	priced, again := math.Inf(1), stale
 	if g.prices.HasManyClasses() {
 		again = staler
 	}
@@ -79,21 +68,16 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 			g.repriceRemaining(0)
 			priced = g.remainingWorth()
 		}
-		if sift {
-			since = 0
-		}
-		best, takes := g.bestCandidate(sift)
+		asked := g.fresh
+		best, takes := g.bestCandidate()
 		switch {
-		case best == nil && sift && g.sifts%thorough == 1:
+		case best == nil && asked:
 			return false
 		case best == nil:
-			sift, g.sifts = true, 0
+			g.fresh = true
 			continue
 		}
-		since++
-		sift = since >= refresh && g.moved
-		times := max(1, int(batchShare*g.remainingWorth()/max(best.Offering.Price, rounding)))
-		_, full := op.A.openCopies(best.Offering, takes, times)
+		_, full := op.A.openCopies(best.Offering, takes, 1)
 		if slices.Contains(takes[0].Batch.refused, best.Offering.InstanceType.Pool) {
 			continue // others do without what MinValues refused
 		}
@@ -132,6 +116,7 @@ func (g *PriceGuide) PrepareGroups(offerings []*capacity.Offering, batches []*Po
 		g.Filler.Group = append(g.Filler.Group, classes[id.class].Group)
 	}
 	g.Filler.Value = make([]float64, len(g.Items))
+	g.fresh = true
 	g.findCandidates(offerings, g.prices.ScaleUnits())
 }
 
@@ -194,7 +179,7 @@ func (g *PriceGuide) repriceRemaining(hosts float64) {
 
 // setValues gives pods the values.
 func (g *PriceGuide) setValues(values ClassValues) {
-	g.fresh, g.moved = true, true
+	g.fresh = true
 	for i := range g.Items {
 		it := &g.Items[i]
 		it.Value = max(values.ofBatch(it.Batches[0]), leastValue*it.Batches[0].Least)
@@ -215,23 +200,37 @@ func (g *PriceGuide) remainingWorth() float64 {
 }
 
 // bestCandidate returns the candidate whose node would hold the most worth for its price, and what it would hold.
-func (g *PriceGuide) bestCandidate(sift bool) (*Candidate, []BatchTake) {
-	g.ScoreAgain(sift)
+func (g *PriceGuide) bestCandidate() (*Candidate, []BatchTake) {
+	g.ScoreAgain()
 	return g.BestOfActive()
 }
 
-// ScoreAgain asks all candidates when they are sifted, or the active ones when values are new.
-func (g *PriceGuide) ScoreAgain(sift bool) {
-	if sift {
-		g.refreshCandidates()
-		g.moved = false
-	} else if g.fresh {
-		for _, c := range g.active {
-			g.ScoreCandidate(c)
-		}
-		slices.SortFunc(g.active, betterScore)
+// ScoreAgain asks all candidates when values are new, and keeps those of the best scores. Of those that can be no
+// better than so many others it is enough to know that.
+func (g *PriceGuide) ScoreAgain() {
+	if !g.fresh {
+		return
 	}
 	g.fresh = false
+	g.active = g.active[:0]
+	bar := math.Inf(1) // of the scores so far, that of the last that is kept
+	for _, c := range g.cands {
+		if c.score = g.scoreLowerBound(c); c.score > bar {
+			continue
+		}
+		g.ScoreCandidate(c)
+		g.last = append(g.last[:0], g.Filler.Price...)
+		if g.active = append(g.active, c); len(g.active) >= 2*most {
+			slices.SortFunc(g.active, betterScore)
+			g.active = g.active[:most]
+			bar = g.active[most-1].score
+		}
+	}
+	slices.SortFunc(g.active, betterScore)
+	if len(g.active) > most {
+		g.active = g.active[:most]
+	}
+	g.last = g.last[:0]
 }
 
 // BestOfActive is the best of the active candidates with whole pods. Scores get worse only while values stay, so
@@ -252,35 +251,6 @@ func (g *PriceGuide) BestOfActive() (*Candidate, []BatchTake) {
 	}
 	slices.SortFunc(g.active, betterScore)
 	return best, takes
-}
-
-// refreshCandidates asks all candidates, or all hopeful ones, and keeps those of the best scores. Of those that can be
-// no better than so many others and are not hopeful it is enough to know that.
-func (g *PriceGuide) refreshCandidates() {
-	g.active = g.active[:0]
-	bar := math.Inf(1) // of the scores so far, that of the last that is kept
-	for _, c := range g.cands {
-		if g.sifts%thorough != 0 && c.score >= hopeful {
-			continue
-		}
-		if least := g.scoreLowerBound(c); least > bar && least >= hopeful {
-			c.score = least
-			continue
-		}
-		g.ScoreCandidate(c)
-		g.last = append(g.last[:0], g.Filler.Price...)
-		if g.active = append(g.active, c); len(g.active) >= 2*most {
-			slices.SortFunc(g.active, betterScore)
-			g.active = g.active[:most]
-			bar = g.active[most-1].score
-		}
-	}
-	g.sifts++
-	slices.SortFunc(g.active, betterScore)
-	if len(g.active) > most {
-		g.active = g.active[:most]
-	}
-	g.last = g.last[:0]
 }
 
 // scoreLowerBound is no more than the score of the candidate, by what resources were worth on the one asked before.

@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"math/rand/v2"
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
@@ -17,16 +18,12 @@ const (
 	defaultSearchSteps = 400
 	// leastWorth keeps quotients finite, in USD per hour.
 	leastWorth = 1e-12
-	// mostLooks is at how many nodes, at least, a step looks for those that it packs anew together.
-	mostLooks = 300
 	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
 	// offering, and to pack anew.
 	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
-	// mostMates caps the nodes that a step packs anew beside the one that it begins with. mostParts is about the most
-	// kinds of pods that all of them have, if they are more than two.
-	mostMates, mostParts = 8, 60
-	// mostMatesOnHosts and mostPartsOnHosts are the same where nodes that are there take part: each has little room.
-	mostMatesOnHosts, mostPartsOnHosts = 12, 120
+	// mostMates is the largest number of nodes that a step packs anew beside the one that it begins with, and
+	// mostMatesOnHosts the same where nodes that are there take part: each has little room.
+	mostMates, mostMatesOnHosts = 8, 12
 )
 
 // localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods
@@ -51,6 +48,7 @@ type localSearch struct {
 	free    bool // of the step: new nodes need no pod of their tier's own
 	current []*packing.PodBatch
 	memory  packing.GuideMemory // of the guides of steps
+	chance  *rand.Rand          // equal searches draw equal numbers
 }
 
 // searchNode is a node as the search sees it, a new one or one that is there.
@@ -105,7 +103,7 @@ func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLi
 	prices := px.GuidePricesFor(a)
 	a.Prices = prices
 	bins, usage, opened := slices.Clone(a.Bins), slices.Clone(a.Used.Pools), a.Used.Opened
-	s := &localSearch{a: a, prices: prices, use: a.SpotUse()}
+	s := &localSearch{a: a, prices: prices, use: a.SpotUse(), chance: rand.New(rand.NewPCG(1, 2))}
 	s.ceiling = s.use.MostInPool()
 	if s.readNodes(); !s.runSteps(most, goal) || !s.use.AnyExceedsShare() {
 		return
@@ -269,20 +267,18 @@ func (n *searchNode) podsWorth() float64 {
 func (s *localSearch) pickNodes() []*searchNode {
 	seed := s.pickSeed()
 	seed.tries++
-	s.work += workPerLook * (len(s.nodes) + min(len(s.nodes), 2*mostLooks)*len(seed.parts))
-	others, kinds := mostMates, mostParts
+	s.work += workPerLook * len(s.nodes) * (1 + len(seed.parts))
+	others := mostMates
 	if len(s.nodes) > s.fresh {
-		others, kinds = mostMatesOnHosts, mostPartsOnHosts
+		others = mostMatesOnHosts
 	}
-	size := 1 + int(mixBits(s.step)%uint64(others))
+	size := 1 + s.chance.IntN(others)
 	var mates bestScores
-	stride := max(1, len(s.nodes)/mostLooks)
-	for i := int(mixBits(s.step*31) % uint64(stride)); i < len(s.nodes); i += stride {
-		n := s.nodes[i]
+	for i, n := range s.nodes {
 		if n == seed || n.tier != seed.tier && n.tier != nil {
 			continue
 		}
-		weight := (n.waste + 0.02*n.scale) / n.scale * (0.5 + chance(s.step*len(s.nodes)+i))
+		weight := n.waste / n.scale * (1 + s.chance.Float64())
 		if mates.isFull(size) && weight > 0 && -2*weight >= mates.score[size-1] {
 			continue // not even if each could hold all of the other
 		}
@@ -291,11 +287,7 @@ func (s *localSearch) pickNodes() []*searchNode {
 		}
 	}
 	out := []*searchNode{seed}
-	parts := len(seed.parts)
 	for _, i := range mates.index {
-		if parts += len(s.nodes[i].parts); parts > kinds && len(out) > 1 {
-			break
-		}
 		out = append(out, s.nodes[i])
 	}
 	return out
@@ -336,18 +328,4 @@ func (s *localSearch) pickSeed() *searchNode {
 		}
 	}
 	return seed
-}
-
-// chance turns a number into one from 0 to 1 that looks like chance, always the same.
-func chance(n int) float64 {
-	const parts = 1000
-	return float64(mixBits(n)%parts) / parts
-}
-
-// mixBits turns a number into one that looks like chance, always the same.
-func mixBits(n int) uint64 {
-	x := uint64(n) * 0x9e3779b97f4a7c15
-	x = (x ^ x>>30) * 0xbf58476d1ce4e5b9
-	x = (x ^ x>>27) * 0x94d049bb133111eb
-	return x ^ x>>31
 }

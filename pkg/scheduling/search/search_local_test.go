@@ -71,7 +71,7 @@ func TestStatedStepsAreTaken(t *testing.T) {
 		s.Rules.PackingIterations = steps
 		return SolveProblem(packing.NewProblem(s, manypods.Sold(s))).TotalPrice()
 	}
-	if few, many := price(defaultSearchSteps), price(10*defaultSearchSteps); many > few*(1-0.002) {
+	if few, many := price(defaultSearchSteps), price(10*defaultSearchSteps); many > few*(1-0.0005) {
 		t.Errorf("%.4f USD/h with many steps, %.4f with as many as usual", many, few)
 	}
 }

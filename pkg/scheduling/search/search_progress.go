@@ -1,14 +1,12 @@
 package search
 
 const (
-	// patience is the number of steps for which a search goes on without having saved enough, with very few nodes,
-	// whose steps take no time, more.
-	patience, patienceOfFew = 50, 200
+	// patience is how many steps a search goes on without having saved enough.
+	patience = 100
 	// patientPart is the part of the steps that are asked for, if they are more than usual, that may pass like that.
 	patientPart = 4
-	// stepsPerNode and stepsPerHost are the same for each new node, and for each that is there, where there is work to
-	// spare or more steps are asked for than usual.
-	stepsPerNode, stepsPerHost = 16, 4
+	// stepsPerNode is the same for each node, where there is work to spare or more steps are asked for than usual.
+	stepsPerNode = 8
 	// patienceStages is in how many parts a search with work to spare is given that: one in the beginning, and one more
 	// each time that it has saved enough.
 	patienceStages = 8
@@ -43,14 +41,10 @@ func (p *searchProgress) countStep(gain, total float64, work int, budget bool) b
 
 // patienceFor returns the steps for which the search goes on without having saved enough, after so many times.
 func (s *localSearch) patienceFor(most searchLimit, times int) int {
-	patient := patience
-	if s.fresh <= veryFewNodes {
-		patient = patienceOfFew
-	}
 	if most.work == 0 && most.steps <= defaultSearchSteps {
-		return patient
+		return patience
 	}
-	all := max(patient, stepsPerNode*s.fresh+stepsPerHost*(len(s.nodes)-s.fresh))
+	all := max(patience, stepsPerNode*len(s.nodes))
 	if most.work == 0 {
 		return max(all, most.steps/patientPart)
 	}

@@ -9,18 +9,18 @@ import (
 func TestPatienceGrowsWithWhatSearchesSave(t *testing.T) {
 	budget := searchLimit{steps: math.MaxInt, work: 1}
 	for _, x := range []struct {
-		fresh, times int
+		nodes, times int
 		most         searchLimit
 		want         int
 	}{
-		{1000, 0, budget, 2000}, {1000, 1, budget, 4000}, {1000, 3, budget, 8000}, {1000, 9, budget, 16000},
-		{40, 0, budget, 400}, {40, 9, budget, 640}, {10, 0, budget, 200},
-		{1000, 0, searchLimit{steps: 400}, 50}, {10, 0, searchLimit{steps: 400}, 200},
-		{1000, 0, searchLimit{steps: 4000}, 16000}, {10, 0, searchLimit{steps: 4000}, 1000},
+		{1000, 0, budget, 1000}, {1000, 1, budget, 2000}, {1000, 3, budget, 4000}, {1000, 9, budget, 8000},
+		{80, 0, budget, 400}, {80, 9, budget, 640}, {10, 0, budget, 100},
+		{1000, 0, searchLimit{steps: 400}, 100}, {10, 0, searchLimit{steps: 400}, 100},
+		{1000, 0, searchLimit{steps: 4000}, 8000}, {10, 0, searchLimit{steps: 4000}, 1000},
 	} {
-		s := &localSearch{fresh: x.fresh, nodes: make([]*searchNode, x.fresh)}
+		s := &localSearch{nodes: make([]*searchNode, x.nodes)}
 		if got := s.patienceFor(x.most, x.times); got != x.want {
-			t.Errorf("%d nodes, saved enough %d times, at most %+v: patience is %d steps, want %d", x.fresh, x.times, x.most,
+			t.Errorf("%d nodes, saved enough %d times, at most %+v: patience is %d steps, want %d", x.nodes, x.times, x.most,
 				got, x.want)
 		}
 	}

@@ -94,12 +94,12 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 	cost, found := budget, false
 	var now []rebuiltNode
 	spent := 0.0
-	for sift := true; g.CountRemaining(); sift = false {
+	for g.CountRemaining() {
 		if last := s.cheapestLastNode(t, cost-spent); last != nil {
 			best, found = append(slices.Clone(now), *last), true
 			cost = spent + a.OfferingCost(last.offering)
 		}
-		g.ScoreAgain(sift)
+		g.ScoreAgain()
 		c, takes := g.BestOfActive()
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
@@ -127,17 +127,15 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 
 // shakeValues gives pods what they are worth in this step: about what their prices say, or their shares of nodes cost.
 func (s *localSearch) shakeValues(g *packing.PriceGuide) {
-	shake := 0.0
-	if mixBits(s.step)%4 != 0 {
-		shake = 0.2
-	}
+	const shake = 0.06
+	byShare := s.chance.IntN(2) == 0
 	for i := range g.Items {
 		it := &g.Items[i]
 		base := it.Batches[0].Value
-		if mixBits(s.step)%3 == 1 {
+		if byShare {
 			base = it.Batches[0].Least
 		}
-		it.Value = base * (1 + shake*(chance(s.step*7919+it.Batches[0].ID)-0.5))
+		it.Value = base * (1 + shake*s.chance.NormFloat64())
 		g.Filler.Value[i] = it.Value
 	}
 }

@@ -20,9 +20,7 @@ const (
 	// fewNodes is the number of new nodes up to which it is worth while to try a second way of choosing them. Of many,
 	// the first is better.
 	fewNodes = 120
-	// veryFewNodes is the number of new nodes up to which a second plan is searched as deeply as the cheaper one.
-	veryFewNodes = 30
-	// smallGap is the distance to the lower bound, as a part of it, at which a plan is good enough.
+	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
 	smallGap = 0.0005
 	// defaultNodeCost is the cost of a node beside its price, in USD per hour, where the settings do not say.
 	defaultNodeCost = 0.0002
@@ -161,7 +159,7 @@ func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *pa
 		return a
 	}
 	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all}
-	if other != nil && a.Used.Opened <= veryFewNodes { // with few nodes it is mere chance which of them ends cheaper
+	if other != nil && a.Used.Opened <= fewNodes { // with few nodes it is mere chance which of them ends cheaper
 		deep.work /= 2
 		improveByLocalSearch(other, st.pricing, deep)
 	}

@@ -14,9 +14,7 @@ import (
 const (
 	// millisecond of work.
 	millisecond = 1_000_000
-	// workPerNode is the work that each new node is worth, and each node that takes pods of the plan.
-	workPerNode = 10 * millisecond
-	// workPerPod is the work that each pod that gets a place is worth: few pods have it soon.
+	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
 	workPerPod = 2 * millisecond
 	// workPerUSD is the work that it is worth to save a USD per hour, as far as the bound lets hope: pods wait that
 	// much longer.
@@ -42,17 +40,11 @@ type workBudget struct {
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
 // money is between it and the bound.
 func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
-	w, hosts := a.W, 0
-	for _, b := range a.Bins {
-		if b.HasGuests() {
-			hosts++
-		}
-	}
-	nodes := a.Used.Opened + hosts
+	w := a.W
 	stake := max(0, a.NewNodePrice()-px.LowerBound(a))
 	most := effort(w.S.Rules) * min(mostWork, cmp.Or(w.S.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(w.Classes.Waiting) - a.Waiting()
-	left := min(effort(w.S.Rules)*min(nodes*workPerNode, pods*workPerPod, int(stake*workPerUSD)), most)
+	left := min(effort(w.S.Rules)*min(pods*workPerPod, int(stake*workPerUSD)), most)
 	fleet := left
 	if w.S.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
