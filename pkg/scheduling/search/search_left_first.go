@@ -14,10 +14,6 @@ const (
 	mostTurns = 2
 	// fewPods is of how many pods plans are made anew for that.
 	fewPods = 300
-	// mostSizes caps the sizes of pods that take turns.
-	mostSizes = 8
-	// mostCuts caps the sets of the dearest pods that are made to wait, one after the other.
-	mostCuts = 3
 )
 
 // withLeftFirst is the solution, or another that places more pods because those that have no place choose first,
@@ -51,10 +47,8 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 		st.ByPriority = true
 	}
 	if best.IsShort() && best.MayBeLimited() {
-		for _, turns := range turnsByShare(w) {
-			if st.Turns = turns; best.IsShort() {
-				again()
-			}
+		if st.Turns = smallFirst(w); st.Turns != nil {
+			again()
 		}
 	}
 	if st.Turns, st.IgnorePreferences = nil, true; best.IsShort() && w.Classes.AnyPreference() {
@@ -93,40 +87,17 @@ func takeTurns(a *packing.Solution, turns map[int]int, which func(*packing.Probl
 	return moved && most <= mostTurns
 }
 
-// turnsByShare are turns in which classes choose by the price of a pod's share, one after the other; none where all
-// have the same.
-func turnsByShare(w *packing.Problem) []map[int]int {
+// smallFirst returns turns in which pods choose before those that cost more on nodes of their own, nil where all cost
+// the same.
+func smallFirst(w *packing.Problem) map[int]int {
 	ranks, n := rankByShare(w)
 	if n < 2 {
 		return nil
 	}
-	return append([]map[int]int{smallFirst(ranks, n)}, dearLast(ranks, n)...)
-}
-
-// smallFirst are turns in which pods choose before those that cost more on nodes of their own: before those of a higher
-// of the n ranks.
-func smallFirst(ranks map[int]int, n int) map[int]int {
-	out := map[int]int{}
 	for id, rank := range ranks {
-		out[id] = 1 + (n-1-rank)*min(mostSizes, n)/n
+		ranks[id] = n - rank
 	}
-	return out
-}
-
-// dearLast are turns in which the pods that cost most on nodes of their own wait for all others, which choose together:
-// those of the highest cost alone, then those of the two highest, and so on.
-func dearLast(ranks map[int]int, n int) []map[int]int {
-	var out []map[int]int
-	for last := n - 1; last > 0 && len(out) < mostCuts; last-- {
-		turns := map[int]int{}
-		for id, rank := range ranks {
-			if rank < last {
-				turns[id] = 1
-			}
-		}
-		out = append(out, turns)
-	}
-	return out
+	return ranks
 }
 
 // rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
