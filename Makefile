@@ -140,8 +140,8 @@ rules:
 
 # The linters contain go vet's checks: vet runs here and nowhere else.
 GOLANGCI_LINT_RUN := $(BIN)/golangci-lint
-UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/lab/mutants ./infra/lab/count
-STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|lab/mutants|lab/count)\$$')
+UNIT_PACKAGES := $(ROOT_PACKAGES) ./infra/release ./infra/archive ./infra/zip ./infra/lab/mutants ./infra/lab/count ./infra/lab/ablation
+STACK_PACKAGES = \$$(go list ./infra/... | grep -v -E '/infra/(release|archive|zip|lab/mutants|lab/count|lab/ablation)\$$')
 
 .PHONY: test-units
 test-units: $(GOLANGCI_LINT) $(CONTROLLER_GEN)
@@ -340,6 +340,23 @@ bench: bench-go ## pack the sample workloads beside Karpenter and write infra/la
 			-out ../../../.local/bench/half-empty-$(s).json.gz)"
 	cd infra/lab/bench && $(BIN)/joiner-bench -out results.md $(if $(WORKLOADS),-workloads $(abspath $(WORKLOADS))) \
 		-large ../../../.local/bench/w3-50k.json.gz,../../../.local/bench/cluster-150k.json.gz,../../../.local/bench/services-50k.json.gz,../../../.local/bench/gpu-batch.json.gz$(subst $(space),,$(foreach s,$(HALF_EMPTY_SEEDS),$(comma)../../../.local/bench/half-empty-$(s).json.gz))
+
+# Workloads of families that were fixed before anything was taken out.
+ABLATION := .local/ablation/workloads
+ABLATION_POOLS := ../../../infra/lab/bench/workloads/nodepools/mixed.yaml
+
+.PHONY: ablation
+ablation: ## take layers out of the search, halve and double its constants, and write infra/lab/ablation/results.md, two hours: ONLY=expression WORK=milliseconds of a plan
+	@mkdir -p $(ABLATION)
+	$(STEP) 'make the workloads' '10 s' $(SHELL) -c "export $(BENCH_ENV); cd infra/lab/bench && \
+		go run ./generate -pods 8000 -seed 107 -name services-8k -nodepools $(ABLATION_POOLS) -out ../../../$(ABLATION)/services-8k.json.gz && \
+		go run ./generate -pods 8000 -grow workloads/w3.json.gz -name w3-8k -nodepools $(ABLATION_POOLS) -out ../../../$(ABLATION)/w3-8k.json.gz && \
+		go run ./generate -pods 200 -jobs 100 -seed 33 -name gpu-batch -nodepools $(dir $(ABLATION_POOLS))accelerated.yaml -out ../../../$(ABLATION)/gpu-batch.json.gz && \
+		go run ./generate -pods 3000 -nodes 600 -bound 12000 -full 90 -seed 29 -name cluster-15k -nodepools $(ABLATION_POOLS) -out ../../../$(ABLATION)/cluster-15k.json.gz \
+		$(foreach s,301 302 303,&& go run ./generate -pods 700 -seed $(s) -name services-$(s) -nodepools $(ABLATION_POOLS) -out ../../../$(ABLATION)/services-$(s).json.gz) \
+		$(foreach s,21 22 23 24 25 26 27 28,&& go run ./generate -half-empty -pods 1200 -nodes 170 -seed $(s) -name half-empty-$(s) -nodepools $(ABLATION_POOLS) -out ../../../$(ABLATION)/half-empty-$(s).json.gz) \
+		$(foreach s,31 32 33 34,&& go run ./generate -pods 1500 -nodes 120 -bound 3000 -full 97 -seed $(s) -name nearly-full-$(s) -nodepools $(ABLATION_POOLS) -out ../../../$(ABLATION)/nearly-full-$(s).json.gz)"
+	go run ./infra/lab/ablation -only '$(ONLY)' -milliseconds $(or $(WORK),0) $(addprefix infra/lab/bench/workloads/,w1-od.json w1.json w2-500.json.gz w2-2000.json.gz) $(ABLATION)/*.json.gz
 
 .PHONY: bench-disruption
 bench-disruption: bench-go ## disruption beside Karpenter's own, on clusters of 50, 500 and 2,000 nodes, and write infra/lab/bench/disruption.md; fewer: BENCH_FLAGS='-sizes 50'
