@@ -146,6 +146,7 @@ import (
 )
 func f() { _ = clock.Now(); clock.AfterFunc(1, f); _ = clock.Second; _ = clock.Time{}.Add(1) }
 func g() { var time t; time.Now() }
+func h() { _ = rand.New(rand.NewPCG(1, 2)); _ = rand.IntN(3) }
 `, parser.SkipObjectResolution)
 	if err != nil {
 		t.Fatal(err)
@@ -153,10 +154,10 @@ func g() { var time t; time.Now() }
 	want := []string{
 		`bad.go:3:2: a pure package imports context`,
 		`bad.go:5:2: a pure package imports log/slog`,
-		`bad.go:6:2: a pure package imports math/rand/v2`,
 		`bad.go:7:2: a pure package imports net/http`,
 		`bad.go:10:16: a pure package calls time.Now; time is the Now of the snapshot`,
 		`bad.go:10:29: a pure package calls time.AfterFunc; time is the Now of the snapshot`,
+		`bad.go:12:49: a pure package calls rand.IntN; draw from rand.New(rand.NewPCG(...))`,
 	}
 	if d := cmp.Diff(want, impure(fset, file)); d != "" {
 		t.Errorf("impure (-want +got):\n%s", d)
@@ -247,7 +248,7 @@ func heavy(p listed) []string {
 // impure are the imports and calls of one file by which it could see or change anything but its arguments.
 func impure(fset *token.FileSet, file *ast.File) []string {
 	var problems []string
-	clock := ""
+	clock, chance := "", ""
 	for _, spec := range file.Imports {
 		path, _ := strconv.Unquote(spec.Path.Value) // the parser has checked it
 		if path == "time" {
@@ -255,6 +256,13 @@ func impure(fset *token.FileSet, file *ast.File) []string {
 			if spec.Name != nil {
 				clock = spec.Name.Name
 			}
+		}
+		if path == "math/rand/v2" { // numbers of a seed are always the same
+			chance = "rand"
+			if spec.Name != nil {
+				chance = spec.Name.Name
+			}
+			continue
 		}
 		for _, forbidden := range []string{"context", "os", "net", "log", "math/rand", "crypto/rand", "syscall"} {
 			if path == forbidden || strings.HasPrefix(path, forbidden+"/") {
@@ -264,10 +272,13 @@ func impure(fset *token.FileSet, file *ast.File) []string {
 	}
 	ast.Inspect(file, func(n ast.Node) bool {
 		sel, ok := n.(*ast.SelectorExpr)
-		if !ok || clock == "" {
+		if !ok {
 			return true
 		}
 		name, ok := sel.X.(*ast.Ident)
+		if ok && name.Name == chance && !slices.Contains([]string{"New", "NewPCG", "Rand"}, sel.Sel.Name) {
+			problems = append(problems, fmt.Sprintf("%s: a pure package calls rand.%s; draw from rand.New(rand.NewPCG(...))", fset.Position(sel.Pos()), sel.Sel.Name))
+		}
 		if ok && name.Name == clock && readsClock(sel.Sel.Name) {
 			problems = append(problems, fmt.Sprintf("%s: a pure package calls time.%s; time is the Now of the snapshot", fset.Position(sel.Pos()), sel.Sel.Name))
 		}
