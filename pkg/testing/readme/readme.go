@@ -40,6 +40,7 @@ func References() []string {
 		"infra/lab/bench/experiments.md",
 		"infra/lab/bench/karpenter-1.15.md",
 		"infra/lab/bench/measurements.md",
+		"infra/lab/ablation/results.md",
 		"infra/lab/bench/results.md",
 		"infra/lab/bench/round-trip.md",
 		"functions/stopped-capacity.md",
