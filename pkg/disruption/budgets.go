@@ -75,7 +75,7 @@ func (b *Budget) limitSet(set []*stateNode, reason v1.DisruptionReason) []*state
 	return out
 }
 
-// refusal is why a node stays that the budgets of its pool keep. It names one node that has been leaving for long.
+// refusal returns why a node stays that the budgets of its pool keep. It names one node that has been leaving for long.
 func (b *Budget) refusal(pool string, reason v1.DisruptionReason) refusal {
 	why := fmt.Sprintf("the budgets of its NodePool let no more nodes go now for reason %s", reason)
 	if blocked := b.blocked[pool]; len(blocked) > 0 && reason != v1.DisruptionEmpty {

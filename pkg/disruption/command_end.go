@@ -8,7 +8,7 @@ import (
 	"joiner.sh/pkg/model/lists"
 )
 
-// commandFault is why a command cannot end well.
+// commandFault tells why a command cannot end well.
 type commandFault struct {
 	why        string
 	of         []*stateNode // its nodes that are in the way of the others; empty where it is not known which are

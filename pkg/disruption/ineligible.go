@@ -2,8 +2,7 @@ package disruption
 
 import "joiner.sh/pkg/model/cluster"
 
-// IneligibleReason is why a node is not disrupted, as metrics, log fields and events tell it. controllers has an event
-// for each.
+// IneligibleReason is the reason for which a node is not disrupted, as metrics, log fields and events tell it.
 type IneligibleReason string
 
 // The reasons. What a pass says about a node is one of them with a sentence.

@@ -31,7 +31,7 @@ type Memory struct {
 	Aside         []cluster.Aside      `json:"aside,omitempty"` // what decisions fail about
 }
 
-// ReportState is where the search about pools that only report goes on.
+// ReportState holds the point at which the search about pools that only report goes on.
 type ReportState struct {
 	Drifted      string      `json:"drifted,omitempty"`
 	LastWasDrift bool        `json:"driftWas,omitempty"`
@@ -39,7 +39,7 @@ type ReportState struct {
 	Found        []Proposal  `json:"found,omitempty"` // commands that would save, as found last
 }
 
-// Retention is why a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
+// Retention tells why a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
 type Retention struct {
 	Kind   string           `json:"kind,omitempty"` // of the reason
 	Since  time.Time        `json:"since"`          // for that kind
@@ -65,13 +65,13 @@ type SearchState struct {
 	Kept map[string]RetainedReason `json:"kept,omitempty"`
 }
 
-// Shortfall is by how much sets of about one size earned less than was estimated.
+// Shortfall is the amount by which sets of about one size earned less than was estimated.
 type Shortfall struct {
 	Sets  int     `json:"sets"`
 	Least float64 `json:"least"` // the least of them fell short by this, USD
 }
 
-// RetainedReason is why a node stays.
+// RetainedReason tells why a node stays.
 type RetainedReason struct {
 	Reason IneligibleReason `json:"word"`
 	Why    string           `json:"why"`

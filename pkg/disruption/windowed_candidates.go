@@ -16,7 +16,7 @@ const (
 	looksPerQuestion = 4_000_000
 )
 
-// SearchWindow is where a search has come to among the sets of nodes further down.
+// SearchWindow is the point that a search has come to among the sets of nodes further down.
 type SearchWindow struct {
 	Order int `json:"order,omitempty"` // of the two, 2 when all were looked at
 	From  int `json:"from,omitempty"`  // of the nodes in that order

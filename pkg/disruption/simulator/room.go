@@ -95,7 +95,7 @@ func (a *admission) removeNode(x *Node) {
 	}
 }
 
-// admissionOf is that of the pods of the class.
+// admissionOf returns the admission of the pods of the class.
 func (sim *Simulator) admissionOf(k *podClass) *admission {
 	if k.admission != nil {
 		return k.admission

@@ -71,8 +71,8 @@ func inSchedule(d cluster.Disruption, now time.Time) (bool, error) {
 	return isActive(cluster.NodeBudget{Schedule: d.SleepAt, Duration: d.SleepFor}, cmp.Or(d.SleepZone, d.TimeZone), now)
 }
 
-// WakeTime is when a pool that sleeps wakes, the zero time for one that is awake or will not wake within 1,000 starts
-// of its schedule.
+// WakeTime returns the time when a pool that sleeps wakes, the zero time for one that is awake or will not wake within
+// 1,000 starts of its schedule.
 func WakeTime(d cluster.Disruption, now time.Time) time.Time {
 	const most = 1000
 	if !IsHibernating(d, now) {

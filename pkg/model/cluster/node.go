@@ -199,7 +199,7 @@ func (c Claim) NeverLaunched(now time.Time, rules Settings) bool {
 		!now.Before(k.Since.Add(rules.LaunchTimeout+rules.RegistrationTimeout))
 }
 
-// Deadline is when draining the claim's node ends by force, as the annotation on it says; zero when it says nothing.
+// Deadline returns when draining the claim's node ends by force, as the annotation on it says; zero if it says nothing.
 func (c Claim) Deadline() time.Time {
 	t, err := time.Parse(time.RFC3339, c.Annotations[api.AnnotationTerminationTimestamp])
 	if err != nil {

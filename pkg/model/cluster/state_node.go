@@ -282,8 +282,8 @@ func (p Pod) Protected(now time.Time) bool {
 	return err == nil && d > 0 && (p.Started.IsZero() || now.Before(p.Started.Add(d)))
 }
 
-// ProtectedUntil is when the annotation karpenter.sh/do-not-disrupt of a pod that has started ends, if it says for how
-// long.
+// ProtectedUntil returns the end of the annotation karpenter.sh/do-not-disrupt of a pod that has started, if it says
+// for how long.
 func (p Pod) ProtectedUntil() (until time.Time, limited bool) {
 	d, err := time.ParseDuration(p.DoNotDisrupt)
 	return p.Started.Add(d), err == nil && d > 0 && !p.Started.IsZero()

@@ -27,7 +27,7 @@ func (c Claim) IsStopping() bool {
 	return c.Standby() && (k.Status == "True" || k.Reason == api.ReasonStopping)
 }
 
-// StartRequested is when the stopped instance of the claim was asked to start; zero for never.
+// StartRequested returns the time when the stopped instance of the claim was asked to start; zero for never.
 func (c Claim) StartRequested() time.Time {
 	t, err := time.Parse(time.RFC3339, c.Annotations[api.AnnotationStartRequested])
 	if err != nil {

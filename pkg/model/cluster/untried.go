@@ -40,7 +40,7 @@ func KeepProvisionable(pods []Pod) []Pod {
 // mostTemplates caps the kinds of refused pods of one family that are told apart.
 const mostTemplates = 16
 
-// podFamily is where pods from one template are found.
+// podFamily identifies the pods from one template.
 type podFamily struct{ namespace, controller string }
 
 func (p *Pod) family() podFamily { return podFamily{p.Namespace, p.Controller} }

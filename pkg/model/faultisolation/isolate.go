@@ -260,8 +260,8 @@ func (x *search[T]) singleOut(parts []*part) {
 	}
 }
 
-// findDispensable is the one of few without which the parts do not fail, as few as were found where the tries are used
-// up, and all of few where it takes several.
+// findDispensable returns the one of few without which the parts do not fail. It returns as few as were found where the
+// tries are used up, and all of few where it takes several.
 func (x *search[T]) findDispensable(parts, few []*part) []*part {
 	for _, half := range [][]*part{few[:len(few)/2], few[len(few)/2:]} {
 		if len(few) == 1 || x.tries >= x.d.Tries || x.tryWithout(partsExcept(parts, half)) != nil {
@@ -367,7 +367,7 @@ func (x *search[T]) bisect(parts []*part, why *Panic) bool {
 	return false
 }
 
-// unclear is why a part is left out that was not tried yet.
+// unclear is the reason of a part that is left out and was not tried yet.
 const unclear = "it or another part of the cluster makes decisions fail; which is found out soon"
 
 // recordCulprit leaves out the part.

@@ -38,7 +38,7 @@ func Catch(do func()) (caught *Panic) {
 	return nil
 }
 
-// callStack is that of the panic from which a deferred function is called.
+// callStack returns the stack of the panic from which a deferred function is called.
 func callStack() (out []string) {
 	counters := make([]uintptr, 4*mostFrames)
 	frames := runtime.CallersFrames(counters[:runtime.Callers(3, counters)])

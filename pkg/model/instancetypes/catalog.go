@@ -34,7 +34,7 @@ type Catalog struct {
 	TypesTime    time.Time `json:"typesTime,omitzero"` // facts and offerings
 	OnDemandTime time.Time `json:"onDemandTime,omitzero"`
 	SpotTime     time.Time `json:"spotTime,omitzero"`
-	// OnDemandFailed is when the price list did not answer, zero once it has.
+	// OnDemandFailed is the time when the price list did not answer, zero once it has.
 	OnDemandFailed time.Time `json:"onDemandFailed,omitzero"`
 
 	// Commitments lists what the account pays for anyhow, and Elsewhere what runs in it that draws on them and is not

@@ -2,7 +2,7 @@ package instancetypes
 
 import "slices"
 
-// NetworkDevice is where an instance has a network interface.
+// NetworkDevice is the place of a network interface of an instance.
 type NetworkDevice struct {
 	Card, Device int32
 	EFA          bool

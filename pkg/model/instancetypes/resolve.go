@@ -29,8 +29,7 @@ func ResolveTypes(c Catalog, class Class, unavailable []UnavailableOffering, now
 	return LowerToObserved(out, class.Observed)
 }
 
-// ValidUntil is when Resolve begins to tell something else than at the time now, though the same is asked; zero for
-// never.
+// ValidUntil returns the time when Resolve begins to tell something else, though the same is asked; zero for never.
 func ValidUntil(class Class, unavailable []UnavailableOffering, now time.Time) (next time.Time) {
 	add := func(t time.Time) {
 		if t.After(now) && (next.IsZero() || t.Before(next)) {

@@ -294,7 +294,7 @@ func (m overlayMark) afterOverlay(o *cluster.Overlay) overlayMark {
 	return m
 }
 
-// overlaidTypes returns the types of a shelf as the book says.
+// overlaidTypes returns the types of a shelf with what the overlays set.
 func (b *overlayBook) overlaidTypes(shelf int) []instancetypes.Type {
 	out := slices.Clone(b.shelves[shelf].Types)
 	for i := range out {

@@ -55,7 +55,7 @@ func conditionedObjects(s cluster.Snapshot) []conditioned {
 	return out
 }
 
-// readiness is the one condition that is known of pools and classes. Since when it holds is not.
+// readiness returns the one condition that is known of pools and classes. Since when it holds is not.
 func readiness(ready bool) []cluster.Condition {
 	if ready {
 		return []cluster.Condition{{Type: v1.ConditionReady, Status: "True", Reason: v1.ConditionReady}}

@@ -250,7 +250,7 @@ func (o *observer) measurePod(family string, from, to time.Time, labels ...strin
 	}
 }
 
-// plannedSince is when NodeClaims were made for pods, by namespace/name.
+// plannedSince returns the times when NodeClaims were made for pods, by namespace/name.
 func plannedSince(claims []cluster.Claim) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, c := range claims {

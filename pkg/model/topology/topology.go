@@ -204,13 +204,13 @@ func (s Spread) Admits(count []int, d int) bool {
 	return s.Over(count, d, 1) <= 0
 }
 
-// Over is by how much domain d would exceed the skew if more pods arrived there.
+// Over returns the number of pods by which domain d would exceed the skew if more pods arrived there.
 func (s Spread) Over(count []int, d, more int) int {
 	return s.OverLeast(count[d], s.Least(count), more)
 }
 
-// OverLeast is by how much a domain with that many pods would exceed the skew over the least crowded one if more pods
-// arrived there.
+// OverLeast returns the number of pods by which a domain with that many would exceed the skew over the least crowded
+// one if more arrived there.
 func (s Spread) OverLeast(here, least, more int) int {
 	if !s.Self {
 		more = 0

@@ -25,8 +25,8 @@ func ResolveOfferings(s cluster.Snapshot) Offerings {
 	}
 }
 
-// resolveClass returns the instance types of the class at what its nodes cost, commitments, volumes, addresses and what
-// the owner declares included.
+// resolveClass returns the class's instance types at what its nodes cost: with commitments and, unless prices are those
+// of instances alone, volumes, addresses and what the owner declares.
 func resolveClass(s cluster.Snapshot, c instancetypes.Class) []instancetypes.Type {
 	types := s.Catalog.AddCommitments(instancetypes.ResolveTypes(s.Catalog, c, s.Unavailable, s.Now))
 	if !s.Rules.InstancePrices {

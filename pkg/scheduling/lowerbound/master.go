@@ -366,5 +366,5 @@ type enteringRatio struct {
 	pivot, reduced float64
 }
 
-// slack is by how much prices may be wrong for the sake of a larger pivot, in USD per hour.
+// slack is the error that prices may have for the sake of a larger pivot, in USD per hour.
 const slack = spill

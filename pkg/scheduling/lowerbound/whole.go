@@ -1,6 +1,6 @@
 package lowerbound
 
-// little is by how much, as a part of its price, what a node holds may be worth more than it without being looked for.
+// little is the part of its price by which what a node holds may be worth more than it without being looked for.
 const little = 2e-4
 
 // wholePodProblem is a problem whose nodes hold whole pods.

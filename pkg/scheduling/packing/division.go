@@ -123,7 +123,7 @@ const (
 	rankFollow        // near others
 )
 
-// placementRank is when pods of the view are divided over domains.
+// placementRank returns the turn at which pods of the view are divided over domains.
 func placementRank(v *podclass.RelaxedPod) int {
 	rank := rankFree
 	for _, r := range v.DomainRules {
@@ -151,8 +151,8 @@ func placementRank(v *podclass.RelaxedPod) int {
 	return rank
 }
 
-// divisionRank is when the class is divided, by its rank. Pods without a choice come before those that spread among
-// them or keep away from them, and have one.
+// divisionRank returns the turn at which the class is divided, by its rank. Pods without a choice come before those
+// that spread among them or keep away from them, and have one.
 func (dd *domainDivision) divisionRank(k *podclass.Class) int {
 	v := dd.pk.currentRelaxation(k)
 	if len(v.DomainRules) > 0 {

@@ -255,8 +255,8 @@ func (a *Solution) excess(b *capacity.Bin, l capacity.PodLoad, came *arrivals) i
 	return min(n, len(l.Pods))
 }
 
-// beyond is by how many pods the bin's domain has more than the rule allows, if it is a spread that the load must keep:
-// all of the load where the spread counts others alone, which may come before it.
+// beyond returns how many pods the bin's domain has above what the rule allows, if it is a spread that the load must
+// keep. It is all of the load where the spread counts others alone, which may come before it.
 func (a *Solution) beyond(b *capacity.Bin, l capacity.PodLoad, r podclass.TopologyRule) int {
 	d, ok := a.W.Topology.DomainIDs[r.Key][b.DomainOf(r.Key)]
 	if l.Settled || r.Kind != podclass.Spread || !r.Required || !ok {

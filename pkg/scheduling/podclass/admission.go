@@ -101,7 +101,7 @@ func (as *Admissions) AdmissionOf(x Constraints) *Admission {
 		Requires: x.Pod.Requires, Exclusions: as.exclusions(&x.Pod)})
 }
 
-// admissionBeside is the one admission that asks the same.
+// admissionBeside returns the one admission that asks the same.
 func (as *Admissions) admissionBeside(asked Admission) *Admission {
 	parts := make([]string, len(asked.Alternatives))
 	for i, s := range asked.Alternatives {

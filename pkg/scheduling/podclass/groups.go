@@ -271,8 +271,8 @@ func isDisplaced(p *cluster.Pod, h cluster.StateNode, obstacles cluster.Obstacle
 	return !end.IsZero() && !now.Before(end.Add(-time.Duration(p.GraceSec)*time.Second-replacedAhead))
 }
 
-// drainDeadline is when the drain of a host that is being deleted ends by force, zero for never. Lifecycle may not have
-// written it yet.
+// drainDeadline returns the time when the drain of a host that is being deleted ends by force, zero for never.
+// Lifecycle may not have written it yet.
 func drainDeadline(h cluster.StateNode) time.Time {
 	switch {
 	case !h.Deleting() || h.Claim == nil:

@@ -16,7 +16,7 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// poolRefusal is all that keeps the pool from making a node for the view, empty when it could.
+// poolRefusal returns all that keeps the pool from making a node for the view, empty when it could.
 func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string {
 	e.Solution.W.Stages.Tell(cluster.StageExplain, v.Class, p.Name)
 	parts := lists.Of(cluster.Untolerated(p.Taints, v.Admission.Tolerations),

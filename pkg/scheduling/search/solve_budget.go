@@ -24,8 +24,8 @@ const (
 	// unsearchedFleetWork caps the work to choose all nodes together in a plan that nothing searches for: thousands of
 	// those are asked for.
 	unsearchedFleetWork = 10 * millisecond
-	// fleetPerFill and fleetPerPivot are how much work it takes to choose all nodes together, by kinds of pods times
-	// offerings and by the third power of kinds of pods.
+	// fleetPerFill and fleetPerPivot are the work to choose all nodes together, by kinds of pods times offerings and by
+	// the third power of kinds of pods.
 	fleetPerFill, fleetPerPivot = 1500, 200
 )
 
