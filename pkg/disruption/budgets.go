@@ -1,7 +1,6 @@
 package disruption
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -63,9 +62,9 @@ func (b *Budget) limitSet(set []*stateNode, reason v1.DisruptionReason) []*state
 		if used[n.pool.Name] >= b.Left(n.pool.Name, reason) {
 			why := b.refusal(n.pool.Name, reason)
 			if reason == v1.DisruptionDrifted {
-				n.notReplaced = why
+				n.refuseReplacement(why)
 			} else {
-				n.notConsolidated = cmp.Or(n.notConsolidated, why)
+				n.presumeNotConsolidated(why)
 			}
 			continue
 		}

@@ -26,16 +26,16 @@ func (cs *candidates) filterCandidates() {
 	}
 	obstacles := cs.state.obstacles()
 	for _, n := range cs.state.nodes {
-		n.blocked = cs.nodeRefusal(n, nominated)
-		n.driftBlocked = n.blocked
-		if n.blocked.reason != "" {
-			continue
+		gracefully := cs.nodeRefusal(n, nominated)
+		drifted := gracefully
+		if gracefully.reason == "" {
+			word, why := obstacles.Of(n.pods)
+			gracefully = refusal{IneligibleReason(word), why}
+			if n.Claim.TerminationGrace == nil {
+				drifted = gracefully
+			}
 		}
-		word, why := obstacles.Of(n.pods)
-		n.blocked = refusal{IneligibleReason(word), why}
-		if n.Claim.TerminationGrace == nil {
-			n.driftBlocked = n.blocked
-		}
+		n.blockDisruption(gracefully, drifted)
 	}
 }
 
@@ -51,8 +51,8 @@ func (cs *candidates) nodeRefusal(n *stateNode, nominated map[string]bool) refus
 	case n.MarkedForDeletion() || n.Claim.Is(v1.ConditionInstanceTerminating):
 		return refusal{IneligibleLeaving, "it is leaving already"}
 	case cs.state.faultyClaims[n.Claim.Name] != nil:
-		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others go: " +
-			cs.state.faultyClaims[n.Claim.Name].Why}
+		return refusal{IneligibleFault, "Joiner itself fails about its disruption, and leaves it alone so that others " +
+			"go: " + cs.state.faultyClaims[n.Claim.Name].Why}
 	case marked || n.Claim.Annotations[AnnotationReplaces] != "" && cs.ongoing[n.Claim.Annotations[AnnotationReplaces]]:
 		return refusal{IneligibleUnderWay, "a disruption that it takes part in is under way"}
 	case interruption.LeaveOf(*n.Claim).StillHolds(cs.state.now()):
@@ -92,15 +92,15 @@ func (cs *candidates) mayDisrupt(n *stateNode, reason v1.DisruptionReason) bool 
 			return false
 		}
 		held := cmp.Or(cs.rolloutRefusal(n), cs.poolRefusal(n))
-		n.notReplaced = cmp.Or(held, n.notReplaced)
+		n.refuseReplacement(held)
 		return held.reason == ""
 	case n.blocked.reason != "", n.empty != (reason == v1.DisruptionEmpty):
 		return false
 	case n.empty && cs.state.keepsRoom[n.Name()]:
-		n.notConsolidated = refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"}
+		n.reviewConsolidation(refusal{IneligibleBuffer, "it has room that a CapacityBuffer keeps free"})
 		return false
 	}
-	n.notConsolidated = cs.consolidationRefusal(n)
+	n.reviewConsolidation(cs.consolidationRefusal(n))
 	return n.notConsolidated.reason == ""
 }
 
@@ -159,7 +159,7 @@ func (ps *pass) takeBudgets(c Command) {
 	}
 	for _, name := range c.Claims {
 		n := ps.state.byClaim[name]
-		n.taken = true
+		n.take()
 		ps.budget.Take(n.pool.Name)
 	}
 	ps.takeSlots(c)

@@ -99,8 +99,8 @@ func (pr *progress) rememberFailure(r *runningCommand, f commandFault) {
 			next.Again = 0
 		}
 		pr.failures[name] = next
-		if wait && n.notConsolidated.reason == "" {
-			n.notConsolidated = refusal{IneligibleFailed, f.why}
+		if wait {
+			n.presumeNotConsolidated(refusal{IneligibleFailed, f.why})
 		}
 	}
 }

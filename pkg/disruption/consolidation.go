@@ -87,7 +87,7 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 // withoutRefused returns the set without the nodes that have an entry in why, which it records on them.
 func withoutRefused(set []*stateNode, reason IneligibleReason, why map[*stateNode]string) []*stateNode {
 	for n, w := range why {
-		n.notConsolidated = refusal{reason, w}
+		n.refuseConsolidation(reason, w)
 	}
 	return slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return why[n] != "" })
 }
@@ -226,7 +226,7 @@ func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient 
 		}
 	}
 	for _, n := range set {
-		n.notConsolidated = refusal{IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node"}
+		n.refuseConsolidation(IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node")
 	}
 	out.Command, out.ok = Command{}, false
 	return out
@@ -282,7 +282,7 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 		return c, true
 	}
 	for _, n := range set {
-		n.notConsolidated = refused
+		n.refuseConsolidation(refused.reason, refused.why)
 	}
 	return Command{}, false
 }

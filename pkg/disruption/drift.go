@@ -99,7 +99,7 @@ func (ps *pass) replaceDrifted(from *baseline, set []*stateNode) (Command, bool)
 			return ps.replaceFirstDrifted(from, set)
 		}
 		for n, why := range stuck {
-			n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and " + why}
+			n.refuseReplacement(refusal{IneligibleDrifted, "it has drifted, and " + why})
 		}
 		set = slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return stuck[n] != "" })
 	}

@@ -213,8 +213,8 @@ func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedRea
 // recallReasons records again why nodes stay.
 func (cs *candidates) recallReasons(all []*stateNode, kept map[string]RetainedReason) {
 	for _, n := range all {
-		if k, ok := kept[n.Claim.Name]; ok && n.notConsolidated.reason == "" {
-			n.notConsolidated = refusal{k.Reason, k.Why}
+		if k, ok := kept[n.Claim.Name]; ok {
+			n.presumeNotConsolidated(refusal{k.Reason, k.Why})
 		}
 	}
 }

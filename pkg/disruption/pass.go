@@ -90,7 +90,7 @@ func (ps *pass) recognizeInputs() {
 	}
 	ps.eval.inputs = ps.digestInputs(ps.consolidationCandidates())
 	for i, n := range ps.state.nodes {
-		n.notConsolidated = kept[i]
+		n.reviewConsolidation(kept[i])
 	}
 }
 

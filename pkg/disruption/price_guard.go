@@ -40,7 +40,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 	}
 	if after >= before {
 		for _, n := range set {
-			n.notConsolidated = refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"}
+			n.refuseConsolidation(IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods")
 		}
 		return nil, false
 	}
@@ -59,7 +59,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 		}
 		if !ok || !least.isMet(guard.flexibilityOf(narrow)) {
 			for _, n := range set {
-				n.notConsolidated = refusal{IneligibleFlexibility, "too few cheaper instance types could replace it"}
+				n.refuseConsolidation(IneligibleFlexibility, "too few cheaper instance types could replace it")
 			}
 			return nil, false
 		}
@@ -89,7 +89,8 @@ func (guard priceGuard) refuseSpotToSpot(set []*stateNode) bool {
 		return false
 	}
 	for _, n := range set {
-		n.notConsolidated = refusal{IneligibleSpotToSpot, "SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"}
+		n.refuseConsolidation(IneligibleSpotToSpot,
+			"SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
 	}
 	return true
 }

@@ -111,7 +111,7 @@ func (ps *pass) replaceForTrial(n *stateNode, split bool) (Command, bool) {
 	r := n.pool.Rollout
 	slots := ps.budget.slotsLeft(*r)
 	if slots <= 0 {
-		n.notReplaced = ps.candidates.rolloutRefusal(n)
+		n.refuseReplacement(ps.candidates.rolloutRefusal(n))
 		return Command{}, false
 	}
 	c, ok := ps.replaceDrifted(ps.eval.trialBaseline(), []*stateNode{n})
@@ -125,9 +125,8 @@ func (ps *pass) replaceForTrial(n *stateNode, split bool) (Command, bool) {
 		case one != nil:
 			launches = rolloutLaunches{mine: []plan.Launch{*one}}
 		case wait, count > 0 && !split:
-			n.needsSplit = !wait
-			n.notReplaced = refusal{IneligibleRollout, fmt.Sprintf("its pods need %d nodes of revision %s, and the step "+
-				"of NodeRollout %s allows %d", max(count, 1), r.Try, r.Name, slots)}
+			n.refuseTrial(refusal{IneligibleRollout, fmt.Sprintf("its pods need %d nodes of revision %s, and the step "+
+				"of NodeRollout %s allows %d", max(count, 1), r.Try, r.Name, slots)}, !wait)
 			return Command{}, false
 		}
 	}

@@ -177,7 +177,7 @@ func (s *setSearch) evaluateOne(x candidateSet, patient bool) {
 func (s *setSearch) dropRoomOfSets() {
 	for n, several := range s.withOthers {
 		if several && n.notConsolidated.reason == IneligiblePodsUnschedulable {
-			n.notConsolidated = refusal{}
+			n.reviewConsolidation(refusal{})
 		}
 	}
 }
@@ -259,18 +259,17 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 		})
 		switch {
 		case usd > 0 && usd < s.minEarnings:
-			n.notConsolidated = cmp.Or(n.notConsolidated,
-				refusal{IneligibleSmallSavings, "its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
+			n.presumeNotConsolidated(refusal{IneligibleSmallSavings,
+				"its pods could run for less, but for less than a two-thousandth of what all nodes cost"})
 		case usd > 0:
 			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd,
 				work: s.eval.meter.questionWork(len(n.moving), len(left))})
 		case i >= 0:
-			n.notConsolidated = cmp.Or(n.notConsolidated,
-				refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() +
-					" has no room elsewhere, and no pool launches what it needs"})
+			n.presumeNotConsolidated(refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() +
+				" has no room elsewhere, and no pool launches what it needs"})
 		default:
-			n.notConsolidated = cmp.Or(n.notConsolidated,
-				refusal{IneligiblePayback, "what its pods need costs as much as it does, or nearly so"})
+			n.presumeNotConsolidated(refusal{IneligiblePayback,
+				"what its pods need costs as much as it does, or nearly so"})
 		}
 	}
 	return out
@@ -291,7 +290,7 @@ func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
 			continue // pods would move twice
 		}
 		if used[n.pool.Name] >= s.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) {
-			n.notConsolidated = cmp.Or(n.notConsolidated, s.budget.refusal(n.pool.Name, v1.DisruptionUnderutilized))
+			n.presumeNotConsolidated(s.budget.refusal(n.pool.Name, v1.DisruptionUnderutilized))
 			continue
 		}
 		before := b.Mark()

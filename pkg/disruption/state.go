@@ -70,22 +70,6 @@ type stateNode struct {
 	verdict
 }
 
-// verdict holds all that a pass finds and decides about a node; but for its Budget nothing else changes in a pass.
-type verdict struct {
-	taken           bool    // a command or proposal of this pass has it
-	blocked         refusal // why it may not go gracefully; the zero value lets it go
-	driftBlocked    refusal // why it may not go although it drifted
-	notConsolidated refusal // why it is not consolidated, found on the way
-	notReplaced     refusal // why it stays although it drifted and may go
-	needsSplit      bool    // its pods need nodes of two revisions
-}
-
-// refusal is a reason why a node stays.
-type refusal struct {
-	reason IneligibleReason
-	why    string
-}
-
 // State is a snapshot with what a pass knows about it before it decides. Nothing but the verdicts on its nodes changes
 // once it is made.
 type State struct {

@@ -49,12 +49,12 @@ func (ps *pass) replaceStatic(n *stateNode) (Command, bool) {
 		l, refused = ps.headroom[n.pool.Name].NextLaunch(1)
 	}
 	if refused != "" {
-		n.notReplaced = refusal{IneligibleDrifted, "it has drifted, and " + refused}
+		n.refuseReplacement(refusal{IneligibleDrifted, "it has drifted, and " + refused})
 		return Command{}, false
 	}
 	if n.awaitsTrial() {
 		if ps.budget.slotsLeft(*n.pool.Rollout) <= 0 {
-			n.notReplaced = ps.candidates.rolloutRefusal(n)
+			n.refuseReplacement(ps.candidates.rolloutRefusal(n))
 			return Command{}, false
 		}
 		l = rollout.WithRevision(l, n.pool.Rollout.Try)
