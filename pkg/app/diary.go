@@ -17,15 +17,15 @@ import (
 // decisionLog is the decision log as the settings want it. Passes in which something fails are stored whatever they
 // want, if there is a bucket. It writes in mode observe too: it changes neither cluster nor EC2.
 func (a *App) decisionLog() controllers.DecisionLog {
-	d := archive.PassWriter{Log: a.log, S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket,
+	w := archive.PassWriter{Log: a.log, S3: s3.NewFromConfig(a.aws, pathStyle), Bucket: a.set.CatalogBucket,
 		Of: archive.Whole}
 	switch a.set.DecisionLog {
 	case settings.DecisionLogOff:
-		d.Of = archive.Nothing
+		w.Of = archive.Nothing
 	case settings.DecisionLogLines:
-		d.Of = archive.InLog
+		w.Of = archive.InLog
 	}
-	return d
+	return w
 }
 
 // passStamp says whose pass a record is about.

@@ -47,12 +47,12 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 		return awaitManifests(a, err)
 	}
 	defer a.beginInvocation(ctx)()
-	p := a.newProvision(info, leaseHolder(ctx))
-	p.Diary, p.Stamp, p.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
-	p.Refusals = a.throttled.total
-	p.Hints = a.attention.pushHints(a.set, event, time.Now())
+	c := a.newProvision(info, leaseHolder(ctx))
+	c.Diary, c.Stamp, c.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
+	c.Refusals = a.throttled.total
+	c.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()
-	return awaitManifests(a, p.Run(ctx, a.watchUntil(ctx)))
+	return awaitManifests(a, c.Run(ctx, a.watchUntil(ctx)))
 }
 
 func (a *App) newProvision(info launch.Cluster, holder string) provision.Controller {
@@ -85,9 +85,9 @@ func vcpus(getenv func(string) string) float64 {
 // Disrupt decides which nodes go by choice.
 func (a *App) Disrupt(ctx context.Context) error {
 	defer a.beginInvocation(ctx)()
-	d := a.newDisrupt(leaseHolder(ctx))
-	d.Diary, d.Stamp = a.decisionLog(), a.passStamp(ctx)
-	return awaitManifests(a, d.Run(ctx, a.watchUntil(ctx)))
+	c := a.newDisrupt(leaseHolder(ctx))
+	c.Diary, c.Stamp = a.decisionLog(), a.passStamp(ctx)
+	return awaitManifests(a, c.Run(ctx, a.watchUntil(ctx)))
 }
 
 func (a *App) newDisrupt(holder string) disrupt.Controller {

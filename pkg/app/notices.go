@@ -63,9 +63,9 @@ func (a *App) handleNotice(ctx context.Context, function string, kind events.Kin
 
 func (a *App) prepareNotices(ctx context.Context, function string) *notices.Controller {
 	a.permission.trustUntil(leaderBelievedByNotices)
-	i := a.newInterruption(function)
-	i.Place = notices.Location{Account: ownAccount(ctx), Region: a.aws.Region}
-	return &i
+	c := a.newInterruption(function)
+	c.Place = notices.Location{Account: ownAccount(ctx), Region: a.aws.Region}
+	return &c
 }
 
 const (

@@ -57,10 +57,11 @@ func (c CustomResources) answerPreflight(ctx context.Context, set settings.Value
 	if err := preflight.Refusal(found); err != nil {
 		return nil, err
 	}
-	k := facts.Cluster
+	cluster := facts.Cluster
 	// What cdk.json says of the cluster goes over what EKS says.
-	k.Endpoint, k.CABundle = cmp.Or(set.ClusterEndpoint, k.Endpoint), cmp.Or(set.ClusterCABundle, k.CABundle)
-	return stackAttributes(k, preflight.ChooseMemory(plan, facts))
+	cluster.Endpoint, cluster.CABundle = cmp.Or(set.ClusterEndpoint, cluster.Endpoint),
+		cmp.Or(set.ClusterCABundle, cluster.CABundle)
+	return stackAttributes(cluster, preflight.ChooseMemory(plan, facts))
 }
 
 // maxCABundle caps the certificate authority, in bytes, in a function's environment, of which there are 4 KB.

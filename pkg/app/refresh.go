@@ -72,9 +72,9 @@ type poolWriter struct {
 }
 
 func newCatalogRefresher(a *App) *discovery.CatalogRefresher {
-	m := discovery.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
+	r := discovery.NewMarket(a.aws, a.store, a.set.IsolatedVPC, time.Now)
 	if share := a.set.Commitments; share > 0 {
-		m = m.WithCommitments(a.aws, a.set.ClusterName, share)
+		r = r.WithCommitments(a.aws, a.set.ClusterName, share)
 	}
-	return m
+	return r
 }

@@ -10,15 +10,15 @@ import (
 // refused so for its PodDisruptionBudget too, and does not count.
 type throttledRequests struct{ n atomic.Int64 }
 
-func (c *throttledRequests) total() int { return int(c.n.Load()) }
+func (t *throttledRequests) total() int { return int(t.n.Load()) }
 
 // count stands around the transport of the API server.
-func (c *throttledRequests) count(next http.RoundTripper) http.RoundTripper {
+func (t *throttledRequests) count(next http.RoundTripper) http.RoundTripper {
 	return roundTripper(func(r *http.Request) (*http.Response, error) {
 		answer, err := next.RoundTrip(r)
 		if err == nil && answer.StatusCode == http.StatusTooManyRequests &&
 			!strings.HasSuffix(r.URL.Path, "/eviction") {
-			c.n.Add(1)
+			t.n.Add(1)
 		}
 		return answer, err
 	})
@@ -27,4 +27,4 @@ func (c *throttledRequests) count(next http.RoundTripper) http.RoundTripper {
 type roundTripper func(*http.Request) (*http.Response, error)
 
 // RoundTrip is the function.
-func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
+func (t roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return t(r) }

@@ -39,7 +39,7 @@ What AWS answers is kept in a folder, redacted as by joiner doctor --record. Aft
 
 Exit code 0: all of it worked and nothing is left. 3: something did not, or it refused to begin.`
 
-func acceptCommand(sc terminalOutput, in io.Reader) *cobra.Command {
+func acceptCommand(term terminalOutput, in io.Reader) *cobra.Command {
 	var f acceptFlags
 	cmd := &cobra.Command{
 		Use: "accept", Short: "Play the main job once in a real account, with a notice, and clean up", Long: acceptHelp,
@@ -49,7 +49,7 @@ func acceptCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 			if (f.cluster == "") != f.questions {
 				return &inputError{errors.New("name the cluster with --cluster; --questions needs none")}
 			}
-			return f.runAccept(cmd.Context(), sc, in)
+			return f.runAccept(cmd.Context(), term, in)
 		},
 	}
 	f.addFlags(cmd)
@@ -67,7 +67,7 @@ func acceptCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 	return cmd
 }
 
-func (f acceptFlags) runAccept(ctx context.Context, sc terminalOutput, in io.Reader) error {
+func (f acceptFlags) runAccept(ctx context.Context, term terminalOutput, in io.Reader) error {
 	run := accept.Run{Cluster: f.cluster, ID: accept.NewID(f.cluster, time.Now()), FIS: f.fis}
 	if f.folder == "" {
 		f.folder = "joiner-accept-" + run.ID
@@ -77,27 +77,27 @@ func (f acceptFlags) runAccept(ctx context.Context, sc terminalOutput, in io.Rea
 		return err
 	}
 	if f.questions {
-		return f.runQuestions(ctx, sc, in, run.ID)
+		return f.runQuestions(ctx, term, in, run.ID)
 	}
 	w, err := f.openWorld(ctx, run)
 	if err != nil {
 		return err
 	}
-	p := acceptPlayer{world: w, tell: sc.writeMessage}
+	p := acceptPlayer{world: w, tell: term.writeMessage}
 	if f.clean {
-		if err := f.confirm(sc, in, "remove everything that runs of joiner accept left in cluster "+f.cluster); err != nil {
+		if err := f.confirm(term, in, "remove everything that runs of joiner accept left in cluster "+f.cluster); err != nil {
 			return err
 		}
 		if err := p.clean(ctx); err != nil {
 			return err
 		}
-		return sc.writeText("nothing is left\n")
+		return term.writeText("nothing is left\n")
 	}
-	notice, err := f.prepare(ctx, sc, w)
+	notice, err := f.prepare(ctx, term, w)
 	if err != nil {
 		return err
 	}
-	if err := f.confirm(sc, in, "begin"); err != nil {
+	if err := f.confirm(term, in, "begin"); err != nil {
 		return err
 	}
 	if w.before, err = w.Inventory(ctx); err != nil {
@@ -106,13 +106,13 @@ func (f acceptFlags) runAccept(ctx context.Context, sc terminalOutput, in io.Rea
 	if err := p.run(ctx, f.cluster, notice); err != nil {
 		return err
 	}
-	return sc.writeText(fmt.Sprintf("accepted: pods got nodes, fewer pods fewer nodes%s, and nothing is left. Answers of AWS: %s\n",
+	return term.writeText(fmt.Sprintf("accepted: pods got nodes, fewer pods fewer nodes%s, and nothing is left. Answers of AWS: %s\n",
 		map[bool]string{true: ", a notice a replacement"}[notice], f.folder))
 }
 
 // prepare looks whether the run may begin, and says what it will make. Notice is whether there is a function for it.
-func (f acceptFlags) prepare(ctx context.Context, sc terminalOutput, w *liveWorld) (notice bool, err error) {
-	load, err := f.readCatalogLoudly(ctx, sc)
+func (f acceptFlags) prepare(ctx context.Context, term terminalOutput, w *liveWorld) (notice bool, err error) {
+	load, err := f.readCatalogLoudly(ctx, term)
 	if err != nil {
 		return false, err
 	}
@@ -122,7 +122,7 @@ func (f acceptFlags) prepare(ctx context.Context, sc terminalOutput, w *liveWorl
 	}
 	w.run.Types, w.run.Nodes = f.instances, nodes
 	var facts accept.Facts
-	err = sc.withProgress("looking at cluster and account", func() (err error) {
+	err = term.withProgress("looking at cluster and account", func() (err error) {
 		facts, err = w.readFacts(ctx, f.stack)
 		return err
 	})
@@ -135,7 +135,7 @@ func (f acceptFlags) prepare(ctx context.Context, sc terminalOutput, w *liveWorl
 		why = append(why, err.Error())
 	}
 	for _, line := range why {
-		fmt.Fprintf(sc.out, "%s %s\n", sc.paintText("refused:", warningColour), line)
+		fmt.Fprintf(term.out, "%s %s\n", term.paintText("refused:", warningColour), line)
 	}
 	if len(why) > 0 {
 		return false, &foundError{fmt.Sprintf("%d reasons not to begin; nothing was made", len(why))}
@@ -145,25 +145,25 @@ func (f acceptFlags) prepare(ctx context.Context, sc terminalOutput, w *liveWorl
 		notice = notice || fn.Found && fn.Name == f.names().Function(noticeFunction)
 	}
 	if !notice {
-		sc.writeMessage("there is no function %s: no notice is sent", f.names().Function(noticeFunction))
+		term.writeMessage("there is no function %s: no notice is sent", f.names().Function(noticeFunction))
 	}
-	return notice, sc.writeText(w.run.Describe(dearest))
+	return notice, term.writeText(w.run.Describe(dearest))
 }
 
 // noticeFunction is the function that takes spot notices.
 const noticeFunction = "spotinterruption"
 
 // confirm asks whether to go on, unless --yes says so.
-func (f acceptFlags) confirm(sc terminalOutput, in io.Reader, what string) error {
+func (f acceptFlags) confirm(term terminalOutput, in io.Reader, what string) error {
 	if f.yes {
 		return nil
 	}
-	return confirmByName(sc, in, f.cluster, what)
+	return confirmByName(term, in, f.cluster, what)
 }
 
 // confirmByName has somebody type the name of what is about to be changed.
-func confirmByName(sc terminalOutput, in io.Reader, name, what string) error {
-	sc.writeMessage("Type %s to %s:", name, what)
+func confirmByName(term terminalOutput, in io.Reader, name, what string) error {
+	term.writeMessage("Type %s to %s:", name, what)
 	answer, err := bufio.NewReader(in).ReadString('\n')
 	if strings.TrimSpace(answer) == name {
 		return nil

@@ -17,7 +17,7 @@ import (
 
 // applyEdits makes the edits of a report, each on the condition that its object is still as it was seen.
 func (f migrateFlags) applyEdits(ctx context.Context, l clusterLink, facts migrate.Facts, r migrate.Report,
-	sc terminalOutput) error {
+	term terminalOutput) error {
 	switch {
 	case !f.back && facts.Leader != "":
 		return fmt.Errorf("nothing was changed: %s leads the cluster; scale Karpenter to 0 first", facts.Leader)
@@ -31,10 +31,10 @@ func (f migrateFlags) applyEdits(ctx context.Context, l clusterLink, facts migra
 			errs = append(errs, err)
 			continue
 		}
-		sc.writeMessage("did %s %s: %s", e.Do, e.Name, e.Why)
+		term.writeMessage("did %s %s: %s", e.Do, e.Name, e.Why)
 	}
 	if len(r.Edits) == 0 {
-		sc.writeMessage("there is nothing to change")
+		term.writeMessage("there is nothing to change")
 	}
 	return errors.Join(errs...)
 }

@@ -44,29 +44,29 @@ used, 3 a check found problems.`
 func Run(args []string, out, progress io.Writer) int {
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	s := newScreen(out, progress)
+	term := newScreen(out, progress)
 	root := &cobra.Command{
 		Use: "joiner", Short: "Nodes for an EKS cluster, without a pod in it", Long: rootHelp,
 		SilenceErrors: true, SilenceUsage: true, Version: version.Number,
 	}
-	root.AddCommand(planCommand(s), convertCommand(s), replayCommand(s), shadowCommand(s), explainCommand(s),
-		statusCommand(s), doctorCommand(s), migrateCommand(s), rolloutCommand(s), acceptCommand(s, os.Stdin), forgetCommand(s, os.Stdin),
-		deployCommand(s, os.Stdin), templateCommand(s), manifestsCommand(s), versionCommand(s))
+	root.AddCommand(planCommand(term), convertCommand(term), replayCommand(term), shadowCommand(term), explainCommand(term),
+		statusCommand(term), doctorCommand(term), migrateCommand(term), rolloutCommand(term), acceptCommand(term, os.Stdin), forgetCommand(term, os.Stdin),
+		deployCommand(term, os.Stdin), templateCommand(term), manifestsCommand(term), versionCommand(term))
 	root.SetArgs(args)
-	root.SetOut(s.out)
-	root.SetErr(s.progress)
+	root.SetOut(term.out)
+	root.SetErr(term.progress)
 	root.SetFlagErrorFunc(func(_ *cobra.Command, err error) error { return &inputError{err} })
 	ran, err := root.ExecuteContextC(ctx)
 	if err == nil {
 		return exitOK
 	}
 	if _, ok := errors.AsType[*foundError](err); ok {
-		s.writeMessage("%v", err)
+		term.writeMessage("%v", err)
 		return exitFound
 	}
-	s.writeMessage("%s: %v", ran.CommandPath(), err)
+	term.writeMessage("%s: %v", ran.CommandPath(), err)
 	if _, ok := errors.AsType[*inputError](err); ok || ran == root { // an unknown command ends at root
-		s.writeMessage("See %s --help.", ran.CommandPath())
+		term.writeMessage("See %s --help.", ran.CommandPath())
 		return exitUnused
 	}
 	return exitFault

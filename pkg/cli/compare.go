@@ -46,7 +46,7 @@ func sumOfferings(p workload.Placement) map[[3]string]boughtNodes {
 	return out
 }
 
-func showComparison(sc terminalOutput, c comparison) error {
+func showComparison(term terminalOutput, c comparison) error {
 	before, after := sumOfferings(c.Before), sumOfferings(c.After)
 	all := maps.Clone(before)
 	maps.Copy(all, after)
@@ -55,22 +55,22 @@ func showComparison(sc terminalOutput, c comparison) error {
 	for _, k := range order {
 		b, a := before[k], after[k]
 		t.AppendRow(table.Row{k[0], k[1], k[2], b.count, a.count, fmt.Sprintf("%.4f", b.usd),
-			fmt.Sprintf("%.4f", a.usd), signedUSD(sc, a.usd-b.usd)})
+			fmt.Sprintf("%.4f", a.usd), signedUSD(term, a.usd-b.usd)})
 	}
 	t.AppendFooter(table.Row{"", "", "", len(c.Before.NodeClaims), len(c.After.NodeClaims),
 		fmt.Sprintf("%.4f", c.Before.HourlyUSD), fmt.Sprintf("%.4f", c.After.HourlyUSD),
-		signedUSD(sc, c.DifferenceUSD)})
-	return sc.writeText(t.Render() + "\n\n" + unplacedChanges(c) + lastWords(c) + "\n")
+		signedUSD(term, c.DifferenceUSD)})
+	return term.writeText(t.Render() + "\n\n" + unplacedChanges(c) + lastWords(c) + "\n")
 }
 
 // signedUSD is an amount of USD per hour, green where it saves.
-func signedUSD(sc terminalOutput, usd float64) string {
+func signedUSD(term terminalOutput, usd float64) string {
 	words := fmt.Sprintf("%+.4f", usd)
 	switch {
 	case usd < -0.00005:
-		return sc.paintText(words, text.FgGreen)
+		return term.paintText(words, text.FgGreen)
 	case usd > 0.00005:
-		return sc.paintText(words, text.FgRed)
+		return term.paintText(words, text.FgRed)
 	}
 	return "0"
 }

@@ -169,13 +169,13 @@ func defaultSettings() settings.Values {
 }
 
 // readCatalogLoudly reads instance types and prices, and tells of it when it takes long.
-func (t clusterTarget) readCatalogLoudly(ctx context.Context, sc terminalOutput) (load instancetypes.Catalog,
+func (t clusterTarget) readCatalogLoudly(ctx context.Context, term terminalOutput) (load instancetypes.Catalog,
 	err error) {
-	err = sc.withProgress("reading instance types and prices", func() (err error) {
+	err = term.withProgress("reading instance types and prices", func() (err error) {
 		var why string
 		load, why, err = t.readCatalog(ctx)
 		if why != "" {
-			sc.writeMessage("%s", why)
+			term.writeMessage("%s", why)
 		}
 		return err
 	})
@@ -183,20 +183,20 @@ func (t clusterTarget) readCatalogLoudly(ctx context.Context, sc terminalOutput)
 }
 
 // readSnapshot reads the cluster and what EC2 sells, as a pass of provision does.
-func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l clusterLink) (s cluster.Snapshot,
+func (t clusterTarget) readSnapshot(ctx context.Context, term terminalOutput, l clusterLink) (s cluster.Snapshot,
 	err error) {
-	load, err := t.readCatalogLoudly(ctx, sc)
+	load, err := t.readCatalogLoudly(ctx, term)
 	if err != nil {
 		return s, err
 	}
-	err = sc.withProgress("reading cluster "+l.name, func() (err error) {
+	err = term.withProgress("reading cluster "+l.name, func() (err error) {
 		if s, err = l.kube.ReadSnapshot(ctx); err == nil {
 			s, err = l.kube.WithVolumes(ctx, s)
 		}
 		if err == nil {
 			s.Rollouts, err = l.kube.Rollouts.ListRollouts(ctx)
 			if apierrors.IsForbidden(err) {
-				sc.writeMessage("not looked at: NodeRollouts (%v)", err)
+				term.writeMessage("not looked at: NodeRollouts (%v)", err)
 				err = nil
 			}
 			s = rollout.Gate(s)
@@ -208,7 +208,7 @@ func (t clusterTarget) readSnapshot(ctx context.Context, sc terminalOutput, l cl
 	}
 	s.Catalog = load
 	if s.Unavailable, err = store.NewUnavailableOfferings(l.kube, time.Now).ListUnavailable(ctx); err != nil {
-		sc.writeMessage("not looked at: which offerings EC2 refused lately (%v)", err)
+		term.writeMessage("not looked at: which offerings EC2 refused lately (%v)", err)
 	}
 	d := defaultSettings()
 	for i := range s.Classes {

@@ -36,14 +36,14 @@ type convertFlags struct {
 	convert.Options
 }
 
-func convertCommand(sc terminalOutput) *cobra.Command {
+func convertCommand(term terminalOutput) *cobra.Command {
 	var f convertFlags
 	cmd := &cobra.Command{
 		Use: "convert -f FILE...", Short: "Convert manifests of older Karpenter versions to the current API",
 		Long:    convertHelp,
 		Example: "  joiner convert -f provisioners.yaml --cluster prod > nodepools.yaml\n  kubectl get provisioners,awsnodetemplates -o yaml | joiner convert -f - | kubectl apply -f -",
 		Args:    noArgs("files are given with -f"),
-		RunE:    func(*cobra.Command, []string) error { return runConvert(f, sc) },
+		RunE:    func(*cobra.Command, []string) error { return runConvert(f, term) },
 	}
 	f.inputs.addFlags(cmd, "manifests (required)")
 	cmd.Flags().StringVar(&f.Cluster, "cluster", "",
@@ -55,16 +55,16 @@ func convertCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runConvert(f convertFlags, sc terminalOutput) error {
+func runConvert(f convertFlags, term terminalOutput) error {
 	if len(f.paths) == 0 {
 		return &inputError{errors.New("no file given; name one with -f")}
 	}
 	var docs []manifest.Document
 	broken := 0
-	err := sc.withProgress("reading "+f.inputs.String(), func() error {
-		files, err := f.readAll(sc)
+	err := term.withProgress("reading "+f.inputs.String(), func() error {
+		files, err := f.readAll(term)
 		if err == nil {
-			docs, broken, err = manifestsOf(files, sc)
+			docs, broken, err = manifestsOf(files, term)
 		}
 		return err
 	})
@@ -84,9 +84,9 @@ func runConvert(f convertFlags, sc terminalOutput) error {
 	}
 	r.Warnings = slices.Concat(r.Warnings, v.dropped, v.refused)
 	for _, w := range r.Warnings {
-		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), w)
+		term.writeMessage("%s %s", term.paintMessage("warning:", warningColour), w)
 	}
-	if err := writeObjects(sc, f.output, r.Objects); err != nil {
+	if err := writeObjects(term, f.output, r.Objects); err != nil {
 		return err
 	}
 	if f.strict && len(r.Warnings) > 0 {
@@ -96,7 +96,7 @@ func runConvert(f convertFlags, sc terminalOutput) error {
 }
 
 // writeObjects prints a stream of YAML documents, or one List.
-func writeObjects(sc terminalOutput, as outputForm, objects []convert.Object) error {
+func writeObjects(term terminalOutput, as outputForm, objects []convert.Object) error {
 	var bodies []json.RawMessage
 	for _, o := range objects {
 		b, err := bodyOf(o)
@@ -106,7 +106,7 @@ func writeObjects(sc terminalOutput, as outputForm, objects []convert.Object) er
 		bodies = append(bodies, b)
 	}
 	if as.form == "json" {
-		return writeJSON(sc.out, map[string]any{"apiVersion": "v1", "kind": "List", "items": bodies})
+		return writeJSON(term.out, map[string]any{"apiVersion": "v1", "kind": "List", "items": bodies})
 	}
 	var out strings.Builder
 	for i, b := range bodies {
@@ -119,7 +119,7 @@ func writeObjects(sc terminalOutput, as outputForm, objects []convert.Object) er
 		}
 		out.Write(y)
 	}
-	return sc.writeText(out.String())
+	return term.writeText(out.String())
 }
 
 func bodyOf(o convert.Object) (json.RawMessage, error) {
@@ -161,7 +161,7 @@ func withPlainLimits(pool []byte, limits api.Limits) ([]byte, error) {
 // upToDate converts what is of older versions among the documents, with warnings as messages. Refused says why the API
 // server would refuse which of the objects, by kind and name. Those that cannot be converted are told and left out;
 // broken is how many.
-func upToDate(docs []manifest.Document, sc terminalOutput) (out []manifest.Document, refused map[string]string,
+func upToDate(docs []manifest.Document, term terminalOutput) (out []manifest.Document, refused map[string]string,
 	broken int, err error) {
 	r, err := convert.ConvertAll(docs, convert.Options{})
 	if err != nil {
@@ -177,7 +177,7 @@ func upToDate(docs []manifest.Document, sc terminalOutput) (out []manifest.Docum
 		if len(unread) == 0 { // they cannot be converted together
 			return nil, nil, 0, err
 		}
-		tellUnread(unread, sc)
+		tellUnread(unread, term)
 		broken = len(unread)
 		if r, err = convert.ConvertAll(left, convert.Options{}); err != nil {
 			return nil, nil, broken, err
@@ -188,7 +188,7 @@ func upToDate(docs []manifest.Document, sc terminalOutput) (out []manifest.Docum
 		return nil, nil, broken, err
 	}
 	for _, w := range slices.Concat(r.Warnings, v.refused) {
-		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), w)
+		term.writeMessage("%s %s", term.paintMessage("warning:", warningColour), w)
 	}
 	for _, o := range r.Objects {
 		if !o.Converted() {

@@ -36,7 +36,7 @@ It checks that each file is the one of the release, and that the settings make a
 prints, npx aws-cdk@2 bootstrap where account and region lack it, and npx aws-cdk@2 deploy, of the template, which it leaves in cdk.out of
 the release. What stands after -- is handed to cdk deploy. npx aws-cdk@2 destroy --app cdk.out deletes the stack.`
 
-func deployCommand(sc terminalOutput, in io.Reader) *cobra.Command {
+func deployCommand(term terminalOutput, in io.Reader) *cobra.Command {
 	var f deployFlags
 	cmd := &cobra.Command{
 		Use: "deploy", Short: "Create or update the stack from an unpacked release", Long: deployHelp,
@@ -49,7 +49,7 @@ func deployCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 		Example: "  ./joiner deploy --cluster prod\n  ./joiner deploy --settings joiner.json --yes\n  ./joiner deploy --cluster prod -- --no-rollback",
 		RunE: func(cmd *cobra.Command, args []string) error {
 			f.more = args
-			return f.runDeploy(cmd.Context(), sc, in)
+			return f.runDeploy(cmd.Context(), term, in)
 		},
 	}
 	f.addFlags(cmd)
@@ -65,7 +65,7 @@ type deployment struct {
 	in     io.Reader
 }
 
-func (f deployFlags) runDeploy(ctx context.Context, sc terminalOutput, in io.Reader) error {
+func (f deployFlags) runDeploy(ctx context.Context, term terminalOutput, in io.Reader) error {
 	folder, err := f.openFolder()
 	if err != nil {
 		return err
@@ -78,12 +78,12 @@ func (f deployFlags) runDeploy(ctx context.Context, sc terminalOutput, in io.Rea
 			return &inputError{fmt.Errorf("%s comes too late: the template is made of cdk.json and --settings; write the setting there", word)}
 		}
 	}
-	stacks, err := folder.synthesize(ctx, sc, f.releaseFlags, filepath.Join(folder.path, assemblyFolder))
+	stacks, err := folder.synthesize(ctx, term, f.releaseFlags, filepath.Join(folder.path, assemblyFolder))
 	if err != nil {
 		return err
 	}
-	d := deployment{folder: folder, flags: f, sc: sc, in: in}
-	sc.writeMessage("cd %s", folder.path)
+	d := deployment{folder: folder, flags: f, sc: term, in: in}
+	term.writeMessage("cd %s", folder.path)
 	if err := d.prepareAccounts(ctx, stacks); err != nil {
 		return err
 	}

@@ -52,7 +52,7 @@ names of users, and values of tags and of environment variables are replaced. Lo
 
 Exit code 0: no problem. 3: there is one. Warnings alone leave it 0.`
 
-func doctorCommand(sc terminalOutput) *cobra.Command {
+func doctorCommand(term terminalOutput) *cobra.Command {
 	var f doctorFlags
 	cmd := &cobra.Command{
 		Use: "doctor", Short: "Check the cluster and the AWS account for problems and suggest fixes", Long: doctorHelp,
@@ -67,7 +67,7 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 					return err
 				}
 			}
-			return runDoctor(cmd.Context(), f, sc)
+			return runDoctor(cmd.Context(), f, term)
 		},
 	}
 	f.addFlags(cmd)
@@ -81,13 +81,13 @@ func doctorCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
-	found, err := f.examine(ctx, sc)
+func runDoctor(ctx context.Context, f doctorFlags, term terminalOutput) error {
+	found, err := f.examine(ctx, term)
 	if err != nil {
 		return err
 	}
-	err = sc.showAnswer(f.output, asChecks(found), func() error {
-		showFindings(sc, found, f.all)
+	err = term.showAnswer(f.output, asChecks(found), func() error {
+		showFindings(term, found, f.all)
 		return nil
 	})
 	if err != nil {
@@ -97,9 +97,9 @@ func runDoctor(ctx context.Context, f doctorFlags, sc terminalOutput) error {
 }
 
 // examine makes the checks that the flags ask for.
-func (f doctorFlags) examine(ctx context.Context, sc terminalOutput) (found findings.List, err error) {
+func (f doctorFlags) examine(ctx context.Context, term terminalOutput) (found findings.List, err error) {
 	if f.beforeDeploy {
-		err = sc.withProgress("looking at cluster and account", func() (err error) {
+		err = term.withProgress("looking at cluster and account", func() (err error) {
 			found, err = f.checkBeforeDeploy(ctx)
 			return err
 		})
@@ -110,7 +110,7 @@ func (f doctorFlags) examine(ctx context.Context, sc terminalOutput) (found find
 		return nil, err
 	}
 	var facts doctor.Facts
-	err = sc.withProgress("looking at cluster and account", func() (err error) {
+	err = term.withProgress("looking at cluster and account", func() (err error) {
 		facts, err = f.gatherFacts(ctx, l)
 		return err
 	})
@@ -241,7 +241,7 @@ func asChecks(all findings.List) []checkOutcome {
 }
 
 // showFindings prints what is amiss, and how to mend it below.
-func showFindings(sc terminalOutput, all findings.List, fine bool) {
+func showFindings(term terminalOutput, all findings.List, fine bool) {
 	colour := map[findings.Level]text.Color{findings.Broken: text.FgRed, findings.Warning: text.FgYellow,
 		findings.Unknown: text.Faint, findings.Fine: text.FgGreen}
 	shown := 0
@@ -250,13 +250,13 @@ func showFindings(sc terminalOutput, all findings.List, fine bool) {
 			continue
 		}
 		shown++
-		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.About,
+		fmt.Fprintf(term.out, "%s %s: %s\n", term.paintText(fmt.Sprintf("%-7s", x.Level), colour[x.Level]), x.About,
 			strings.ReplaceAll(x.What, "\n", " "))
 		if x.Mend != "" {
-			fmt.Fprintf(sc.out, "        mend: %s\n", x.Mend)
+			fmt.Fprintf(term.out, "        mend: %s\n", x.Mend)
 		}
 	}
 	if shown == 0 {
-		fmt.Fprintf(sc.out, "%d checks, all is well\n", len(all))
+		fmt.Fprintf(term.out, "%d checks, all is well\n", len(all))
 	}
 }

@@ -48,14 +48,14 @@ type explainFlags struct {
 	work      int
 }
 
-func explainCommand(sc terminalOutput) *cobra.Command {
+func explainCommand(term terminalOutput) *cobra.Command {
 	var f explainFlags
 	cmd := &cobra.Command{
 		Use: "explain pod|node|nodepool NAME", Short: "Explain the state of a pod, a node or a NodePool",
 		Long:      explainHelp,
 		Example:   "  joiner explain pod web-5d9c -n shop\n  joiner explain node ip-10-0-1-2.ec2.internal --since 24h --catalog-bucket BUCKET\n  joiner explain nodepool general",
 		ValidArgs: []string{"pod", "node", "nodepool"},
-		RunE:      func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), f, args, sc) },
+		RunE:      func(cmd *cobra.Command, args []string) error { return runExplain(cmd.Context(), f, args, term) },
 	}
 	f.clusterTarget.addFlags(cmd)
 	f.logRange.addFlags(cmd)
@@ -68,7 +68,7 @@ func explainCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalOutput) error {
+func runExplain(ctx context.Context, f explainFlags, args []string, term terminalOutput) error {
 	if len(args) == 1 && strings.Count(args[0], "/") == 1 { // as kubectl takes it
 		args = strings.Split(args[0], "/")
 	}
@@ -85,11 +85,11 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	}
 	var source explain.Source
 	if f.logRange.bucket = f.clusterTarget.bucket; f.since > 0 || len(f.files) > 0 {
-		if source.Records, err = f.recordsOf(ctx, f.files, sc); err != nil {
+		if source.Records, err = f.recordsOf(ctx, f.files, term); err != nil {
 			return err
 		}
 	}
-	if source.Snapshot, err = f.readSnapshot(ctx, sc, l); err != nil {
+	if source.Snapshot, err = f.readSnapshot(ctx, term, l); err != nil {
 		return err
 	}
 	source.Memory, err = store.NewDisruptionMemory[disruption.Memory](l.kube).ReadMemory(ctx)
@@ -112,7 +112,7 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 	}
 	source.Search = whatif.Limits{Work: cmp.Or(f.work, -1), Accept: places.accept}
 	var a explain.Answer
-	err = sc.withProgress("asking what becomes of nodes and pods", func() (err error) {
+	err = term.withProgress("asking what becomes of nodes and pods", func() (err error) {
 		sells := binpack.ResolveOfferings(source.Snapshot)
 		source.View = status.ViewOf(source.Snapshot, source.Memory, sells)
 		a, err = ask(source, name, sells)
@@ -130,7 +130,7 @@ func runExplain(ctx context.Context, f explainFlags, args []string, sc terminalO
 			a.WhatIf.Tried = nil
 		}
 	}
-	return sc.showAnswer(f.output, a, func() error { return showAnswer(sc, a) })
+	return term.showAnswer(f.output, a, func() error { return showAnswer(term, a) })
 }
 
 // kindAsked returns the kind that the word names, empty for what cannot be explained.
@@ -146,12 +146,12 @@ func kindAsked(word string) string {
 	return ""
 }
 
-func showAnswer(sc terminalOutput, a explain.Answer) error {
-	out := sc.paintText(a.Subject, text.Bold) + ": " + a.Verdict + "\n" + wrapText(a.Why...) + whatIfText(a.WhatIf)
+func showAnswer(term terminalOutput, a explain.Answer) error {
+	out := term.paintText(a.Subject, text.Bold) + ": " + a.Verdict + "\n" + wrapText(a.Why...) + whatIfText(a.WhatIf)
 	if len(a.Past) > 0 {
 		out += "decided before:\n" + wrapText(a.Past...)
 	}
-	return sc.writeText(out)
+	return term.writeText(out)
 }
 
 // wrapText is sentences of the answer, each in as many lines as it needs.

@@ -32,7 +32,7 @@ minutes: remove a node that reports something wrong first.
 
 Nothing is launched, changed or ended. Doing it again is harmless.`
 
-func forgetCommand(sc terminalOutput, in io.Reader) *cobra.Command {
+func forgetCommand(term terminalOutput, in io.Reader) *cobra.Command {
 	var f forgetFlags
 	cmd := &cobra.Command{
 		Use: "forget", Short: "Drop what Joiner has learned from nodes and refusals", Long: forgetHelp,
@@ -44,7 +44,7 @@ func forgetCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 					return &inputError{fmt.Errorf("--%s is empty; name %s, or leave it out for all", flag, what)}
 				}
 			}
-			return f.runForget(cmd.Context(), sc, in)
+			return f.runForget(cmd.Context(), term, in)
 		},
 	}
 	f.addFlags(cmd)
@@ -54,7 +54,7 @@ func forgetCommand(sc terminalOutput, in io.Reader) *cobra.Command {
 	return cmd
 }
 
-func (f forgetFlags) runForget(ctx context.Context, sc terminalOutput, in io.Reader) error {
+func (f forgetFlags) runForget(ctx context.Context, term terminalOutput, in io.Reader) error {
 	l, err := f.connectCluster()
 	if err != nil {
 		return err
@@ -67,7 +67,7 @@ func (f forgetFlags) runForget(ctx context.Context, sc terminalOutput, in io.Rea
 	if known.Marks, err = marks.ListRemembered(ctx); err != nil {
 		return unreachableHint(l, err)
 	}
-	load, err := f.readCatalogLoudly(ctx, sc)
+	load, err := f.readCatalogLoudly(ctx, term)
 	if err != nil {
 		return err
 	}
@@ -77,13 +77,13 @@ func (f forgetFlags) runForget(ctx context.Context, sc terminalOutput, in io.Rea
 	}
 	p := forget.PlanDrop(known, f.Filter)
 	if len(p.Lines) == 0 {
-		return sc.writeText("nothing of that kind is remembered\n")
+		return term.writeText("nothing of that kind is remembered\n")
 	}
-	if err := sc.writeText(strings.Join(p.Lines, "\n") + "\n"); err != nil {
+	if err := term.writeText(strings.Join(p.Lines, "\n") + "\n"); err != nil {
 		return err
 	}
 	if !f.yes {
-		if err := confirmByName(sc, in, cmp.Or(l.name, "yes"), "forget this"); err != nil {
+		if err := confirmByName(term, in, cmp.Or(l.name, "yes"), "forget this"); err != nil {
 			return err
 		}
 	}
@@ -94,7 +94,7 @@ func (f forgetFlags) runForget(ctx context.Context, sc terminalOutput, in io.Rea
 	if err := errors.Join(errs...); err != nil {
 		return err
 	}
-	sc.writeMessage("forgot %d things", len(p.Lines))
+	term.writeMessage("forgot %d things", len(p.Lines))
 	return nil
 }
 

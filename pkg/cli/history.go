@@ -21,40 +21,40 @@ type logRange struct {
 	since, until time.Duration
 }
 
-func (h *logRange) addFlags(cmd *cobra.Command) {
+func (l *logRange) addFlags(cmd *cobra.Command) {
 	if cmd.Flags().Lookup("catalog-bucket") == nil {
-		cmd.Flags().StringVar(&h.bucket, "catalog-bucket", "",
+		cmd.Flags().StringVar(&l.bucket, "catalog-bucket", "",
 			"the stack's bucket (its output CatalogBucket), in which passes are stored with decisionLog: store")
 	}
-	cmd.Flags().DurationVar(&h.since, "since", 0, "how far back to look, such as 2h")
-	cmd.Flags().DurationVar(&h.until, "until", 0, "leave out what is younger than this")
+	cmd.Flags().DurationVar(&l.since, "since", 0, "how far back to look, such as 2h")
+	cmd.Flags().DurationVar(&l.until, "until", 0, "leave out what is younger than this")
 }
 
 // isAsked reports whether the bucket is to be read.
-func (h logRange) isAsked() bool { return h.bucket != "" || h.since != 0 }
+func (l logRange) isAsked() bool { return l.bucket != "" || l.since != 0 }
 
 // listKeys lists the stored passes that are meant.
-func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.PassReader, keys []string, err error) {
+func (l logRange) listKeys(ctx context.Context, term terminalOutput) (r archive.PassReader, keys []string, err error) {
 	switch {
-	case h.bucket == "":
+	case l.bucket == "":
 		return r, nil, &inputError{errors.New("--since needs --catalog-bucket: the stack's output CatalogBucket")}
-	case h.since <= 0:
+	case l.since <= 0:
 		return r, nil, &inputError{errors.New("--catalog-bucket needs --since: how far back to look, such as 2h")}
-	case h.until < 0 || h.until >= h.since:
-		return r, nil, &inputError{fmt.Errorf("--until %s is no time after --since %s", h.until, h.since)}
+	case l.until < 0 || l.until >= l.since:
+		return r, nil, &inputError{fmt.Errorf("--until %s is no time after --since %s", l.until, l.since)}
 	}
 	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
 		return r, nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	r = archive.PassReader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: h.bucket}
+	r = archive.PassReader{S3: s3.NewFromConfig(cfg, pathStyle), Bucket: l.bucket}
 	now := time.Now()
-	err = sc.withProgress("listing the decision log", func() error {
-		keys, err = r.ListKeys(ctx, now.Add(-h.since), now.Add(-h.until))
+	err = term.withProgress("listing the decision log", func() error {
+		keys, err = r.ListKeys(ctx, now.Add(-l.since), now.Add(-l.until))
 		return err
 	})
 	if err == nil && len(keys) == 0 {
-		err = fmt.Errorf("bucket %s holds no pass of the last %s; are they stored (setting decisionLog: store), and was there anything to decide", h.bucket, h.since)
+		err = fmt.Errorf("bucket %s holds no pass of the last %s; are they stored (setting decisionLog: store), and was there anything to decide", l.bucket, l.since)
 	}
 	return r, keys, err
 }
@@ -63,13 +63,13 @@ func (h logRange) listKeys(ctx context.Context, sc terminalOutput) (r archive.Pa
 const atOnce = 8
 
 // readRecords reads those of the bucket, the oldest first.
-func (h logRange) readRecords(ctx context.Context, sc terminalOutput) ([]decisionlog.Record, error) {
-	r, keys, err := h.listKeys(ctx, sc)
+func (l logRange) readRecords(ctx context.Context, term terminalOutput) ([]decisionlog.Record, error) {
+	r, keys, err := l.listKeys(ctx, term)
 	if err != nil {
 		return nil, err
 	}
 	out := make([]decisionlog.Record, len(keys))
-	err = sc.withProgress(fmt.Sprintf("reading %d records", len(keys)), func() error {
+	err = term.withProgress(fmt.Sprintf("reading %d records", len(keys)), func() error {
 		g, ctx := errgroup.WithContext(ctx)
 		g.SetLimit(atOnce)
 		for i, k := range keys {
@@ -84,9 +84,9 @@ func (h logRange) readRecords(ctx context.Context, sc terminalOutput) ([]decisio
 }
 
 // recordsOf reads the records of files, or those of the bucket.
-func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutput) ([]decisionlog.Record, error) {
+func (l logRange) recordsOf(ctx context.Context, files []string, term terminalOutput) ([]decisionlog.Record, error) {
 	if len(files) == 0 {
-		return h.readRecords(ctx, sc)
+		return l.readRecords(ctx, term)
 	}
 	var out []decisionlog.Record
 	for _, path := range files {
@@ -96,7 +96,7 @@ func (h logRange) recordsOf(ctx context.Context, files []string, sc terminalOutp
 		}
 		all, err := logRecords(data)
 		for _, note := range all.notes {
-			sc.writeMessage("%s %s: %s", sc.paintMessage("warning:", warningColour), path, note)
+			term.writeMessage("%s %s: %s", term.paintMessage("warning:", warningColour), path, note)
 		}
 		if err == nil && len(all.records) == 0 {
 			err = errors.New("there is no record of the decision log: lines with \"msg\":\"decision\" as the functions write them")

@@ -50,10 +50,10 @@ const standardInput = "-"
 
 // readAll reads the files, and of a folder its manifests in the order of their names. The error is about a file that
 // was named.
-func (in *inputs) readAll(sc terminalOutput) ([]inputFile, error) {
+func (in *inputs) readAll(term terminalOutput) ([]inputFile, error) {
 	var out []inputFile
 	for _, path := range in.paths {
-		names, folder, err := in.expandFolder(path, sc)
+		names, folder, err := in.expandFolder(path, term)
 		if err != nil {
 			return nil, err
 		}
@@ -88,7 +88,7 @@ func (f *inputFile) parse() {
 }
 
 // expandFolder lists the manifests of a folder; what is no folder stands for itself.
-func (in *inputs) expandFolder(path string, sc terminalOutput) (names []string, folder bool, err error) {
+func (in *inputs) expandFolder(path string, term terminalOutput) (names []string, folder bool, err error) {
 	info, err := os.Stat(path)
 	if path == standardInput || isURL(path) || err != nil || !info.IsDir() {
 		return []string{path}, false, nil // reading it says what is wrong
@@ -99,7 +99,7 @@ func (in *inputs) expandFolder(path string, sc terminalOutput) (names []string, 
 		case err != nil && name == path:
 			return err
 		case err != nil:
-			sc.writeMessage("read folder: %v; make it readable, or leave it out", err)
+			term.writeMessage("read folder: %v; make it readable, or leave it out", err)
 			return fs.SkipDir
 		case e.IsDir() && name != path && !in.recursive:
 			unread++
@@ -117,7 +117,7 @@ func (in *inputs) expandFolder(path string, sc terminalOutput) (names []string, 
 	case len(names) == 0:
 		return nil, true, fmt.Errorf("%s: the folder has no .yaml, .yml or .json file", path)
 	case unread > 0:
-		sc.writeMessage("%s: not read: %d folders in it; -R reads them", path, unread)
+		term.writeMessage("%s: not read: %d folders in it; -R reads them", path, unread)
 	}
 	return names, true, nil
 }
@@ -195,7 +195,7 @@ func isKustomization(d manifest.Document) bool {
 
 // manifestsOf returns the objects of the files, and how many documents cannot be read; each of these was told. The
 // error names files that cannot be meant.
-func manifestsOf(files []inputFile, sc terminalOutput) (docs []manifest.Document, broken int, err error) {
+func manifestsOf(files []inputFile, term terminalOutput) (docs []manifest.Document, broken int, err error) {
 	var refused, unread []error
 	for _, f := range files {
 		unread = append(unread, f.broken...)
@@ -203,7 +203,7 @@ func manifestsOf(files []inputFile, sc terminalOutput) (docs []manifest.Document
 		switch {
 		case slices.ContainsFunc(f.docs, isKustomization):
 			dir := filepath.Dir(f.path)
-			sc.writeMessage("%s: not applied, what it refers to is read as it stands; kubectl kustomize %s makes the manifests that it means, for -f -", f.path, dir)
+			term.writeMessage("%s: not applied, what it refers to is read as it stands; kubectl kustomize %s makes the manifests that it means, for -f -", f.path, dir)
 		case objects:
 			for _, d := range f.docs {
 				if isObject(d) {
@@ -213,7 +213,7 @@ func manifestsOf(files []inputFile, sc terminalOutput) (docs []manifest.Document
 				}
 			}
 		case len(f.docs) > 0 && f.found:
-			sc.writeMessage("%s: skipped, it holds no Kubernetes objects", f.path)
+			term.writeMessage("%s: skipped, it holds no Kubernetes objects", f.path)
 		case len(f.docs) > 0:
 			refused = append(refused, fmt.Errorf("%s: it holds no Kubernetes objects; a workload file is planned alone", f.path))
 		}
@@ -224,13 +224,13 @@ func manifestsOf(files []inputFile, sc terminalOutput) (docs []manifest.Document
 	if len(docs) == 0 && len(unread) > 0 {
 		return nil, 0, errors.Join(unread...)
 	}
-	tellUnread(unread, sc)
+	tellUnread(unread, term)
 	return docs, len(unread), nil
 }
 
 // tellUnread names the documents that are left out.
-func tellUnread(unread []error, sc terminalOutput) {
+func tellUnread(unread []error, term terminalOutput) {
 	for _, e := range unread {
-		sc.writeMessage("%s %v", sc.paintMessage("not read:", warningColour), e)
+		term.writeMessage("%s %v", term.paintMessage("not read:", warningColour), e)
 	}
 }

@@ -19,14 +19,14 @@ import (
 )
 
 // planCluster plans for the pods of a cluster.
-func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc terminalOutput) error {
+func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, term terminalOutput) error {
 	if f.pools != "" {
 		return &inputError{errors.New("--nodepools goes with -f; --compare is for clusters")}
 	}
 	var m workload.Manifests
 	if f.compare != "" { // what is wrong with a file is said before a cluster is read
 		var err error
-		if m, err = f.readChanges(sc); err != nil {
+		if m, err = f.readChanges(term); err != nil {
 			return &inputError{err}
 		}
 	}
@@ -37,7 +37,7 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc te
 	if err != nil {
 		return err
 	}
-	s, err := f.readSnapshot(ctx, sc, l)
+	s, err := f.readSnapshot(ctx, term, l)
 	if err != nil {
 		return err
 	}
@@ -50,17 +50,17 @@ func planCluster(ctx context.Context, f planFlags, rules cluster.Settings, sc te
 		p := places.pod(key)
 		return &p.Spec
 	}
-	before := planSnapshot(s, l.name, spec, sc)
+	before := planSnapshot(s, l.name, spec, term)
 	if f.compare == "" {
-		return f.showPlan(sc, before)
+		return f.showPlan(term, before)
 	}
-	return f.showDifference(sc, before, planSnapshot(withManifests(s, m), l.name, spec, sc))
+	return f.showDifference(term, before, planSnapshot(withManifests(s, m), l.name, spec, term))
 }
 
 // planSnapshot decides as a pass of provision does, and says in groups what came out. spec is that of a pod, empty where
 // nobody knows it.
 func planSnapshot(s cluster.Snapshot, name string, spec func(key string) *corev1.PodSpec,
-	sc terminalOutput) workload.Placement {
+	term terminalOutput) workload.Placement {
 	var waiting []string
 	groups := map[string]string{}
 	for _, p := range s.Pods {
@@ -68,11 +68,11 @@ func planSnapshot(s cluster.Snapshot, name string, spec func(key string) *corev1
 			waiting = append(waiting, p.Key())
 		}
 	}
-	sc.writeMessage("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name,
+	term.writeMessage("cluster %s: %d pods wait, %d nodes, %d NodeClaims, %d NodePools, %d instance types", name,
 		len(waiting), len(s.Nodes), len(s.Claims), len(s.Pools), len(s.Catalog.Types))
 	for _, p := range s.Pools {
 		if !p.Ready {
-			sc.writeMessage("NodePool %s is not used: %s", p.Name, p.Message)
+			term.writeMessage("NodePool %s is not used: %s", p.Name, p.Message)
 		}
 	}
 	defer debug.SetGCPercent(debug.SetGCPercent(collectAt(len(waiting))))
@@ -81,7 +81,7 @@ func planSnapshot(s cluster.Snapshot, name string, spec func(key string) *corev1
 			provisioning.Decide(s).Plan)
 	}
 	var out workload.Placement
-	_ = sc.withProgress("packing", func() error { // it cannot fail
+	_ = term.withProgress("packing", func() error { // it cannot fail
 		took := MeasureWork(func() { out = place(s) })
 		took.NoteIn(&out)
 		addWhatIf(out.Unplaced, s, func(key string) string { return groups[key] }, spec)
@@ -120,9 +120,9 @@ func groupOf(p cluster.Pod) string {
 // DaemonSets and of the node itself.
 func withoutPoolNodes(s cluster.Snapshot) cluster.Snapshot {
 	gone := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		if h.Node != nil && h.Pool() != "" {
-			gone[h.Node.Name] = true
+	for _, node := range s.StateNodes() {
+		if node.Node != nil && node.Pool() != "" {
+			gone[node.Node.Name] = true
 		}
 	}
 	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return gone[n.Name] })

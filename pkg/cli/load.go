@@ -14,8 +14,8 @@ import (
 
 // readWorkload reads what is to be planned: one workload file, or manifests. Broken is how many documents cannot be
 // read.
-func (f planFlags) readWorkload(load instancetypes.Catalog, sc terminalOutput) (w workload.File, broken int, err error) {
-	files, err := f.readAll(sc)
+func (f planFlags) readWorkload(load instancetypes.Catalog, term terminalOutput) (w workload.File, broken int, err error) {
+	files, err := f.readAll(term)
 	if err != nil {
 		return w, 0, err
 	}
@@ -30,25 +30,25 @@ func (f planFlags) readWorkload(load instancetypes.Catalog, sc terminalOutput) (
 		return w, 0, err
 	}
 	if f.pools != "" {
-		more, err := (&inputs{paths: []string{f.pools}, recursive: f.recursive}).readAll(sc)
+		more, err := (&inputs{paths: []string{f.pools}, recursive: f.recursive}).readAll(term)
 		if err != nil {
 			return w, 0, err
 		}
 		files = append(files, more...)
 	}
-	docs, broken, err := manifestsOf(files, sc)
+	docs, broken, err := manifestsOf(files, term)
 	if err != nil {
 		return w, 0, err
 	}
-	w, more, err := withNodePool(f.inputs.String(), docs, load, sc)
+	w, more, err := withNodePool(f.inputs.String(), docs, load, term)
 	return w, broken + more, err
 }
 
 // withNodePool makes one workload of manifests. A general-purpose NodePool stands in where they have none. Broken is
 // how many objects cannot be read.
-func withNodePool(name string, docs []manifest.Document, load instancetypes.Catalog, sc terminalOutput) (
+func withNodePool(name string, docs []manifest.Document, load instancetypes.Catalog, term terminalOutput) (
 	w workload.File, broken int, err error) {
-	docs, refused, unconverted, err := upToDate(docs, sc)
+	docs, refused, unconverted, err := upToDate(docs, term)
 	if err != nil {
 		return workload.File{}, 0, err
 	}
@@ -60,14 +60,14 @@ func withNodePool(name string, docs []manifest.Document, load instancetypes.Cata
 		}
 		docs = append(docs, own...)
 	}
-	docs, err = withDaemonSets(docs, sc)
+	docs, err = withDaemonSets(docs, term)
 	if err != nil {
 		return workload.File{}, 0, err
 	}
 	for _, n := range poolNotes(docs, load) {
-		sc.writeMessage("%s %s", sc.paintMessage("warning:", warningColour), n)
+		term.writeMessage("%s %s", term.paintMessage("warning:", warningColour), n)
 	}
-	w, broken, err = collectDocuments(name, docs, sc)
+	w, broken, err = collectDocuments(name, docs, term)
 	w.Refused = refused
 	broken += unconverted
 	switch {
@@ -78,7 +78,7 @@ func withNodePool(name string, docs []manifest.Document, load instancetypes.Cata
 	case w.Pending() == 0 && len(w.Buffers) == 0:
 		return w, broken, fmt.Errorf("%s: there is no pod that waits; give manifests of Pods, Deployments and the like, too", name)
 	case !given:
-		sc.writeMessage("there is no NodePool; a general-purpose one is taken: spot and on-demand, amd64, families c, m and r from generation 5 on; give yours with another -f")
+		term.writeMessage("there is no NodePool; a general-purpose one is taken: spot and on-demand, amd64, families c, m and r from generation 5 on; give yours with another -f")
 	}
 	return w, broken, nil
 }
@@ -99,7 +99,7 @@ var generalPurpose []byte
 var onEveryNode []byte
 
 // withDaemonSets adds the DaemonSets of Amazon EKS that are not among the objects.
-func withDaemonSets(docs []manifest.Document, sc terminalOutput) ([]manifest.Document, error) {
+func withDaemonSets(docs []manifest.Document, term terminalOutput) ([]manifest.Document, error) {
 	own, err := manifest.ParseManifests("the DaemonSets of Amazon EKS", onEveryNode)
 	if err != nil {
 		return nil, err
@@ -111,14 +111,14 @@ func withDaemonSets(docs []manifest.Document, sc terminalOutput) ([]manifest.Doc
 		}
 	}
 	if len(added) > 0 {
-		sc.writeMessage("counted on every node, as Amazon EKS has them: %s; give a DaemonSet of that name to have it otherwise", strings.Join(added, ", "))
+		term.writeMessage("counted on every node, as Amazon EKS has them: %s; give a DaemonSet of that name to have it otherwise", strings.Join(added, ", "))
 	}
 	return docs, nil
 }
 
 // collectDocuments makes one workload of the objects and says what it leaves out. Those that cannot be read are told and
 // left out; broken is how many.
-func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) (w workload.File, broken int,
+func collectDocuments(name string, docs []manifest.Document, term terminalOutput) (w workload.File, broken int,
 	err error) {
 	w, notes, err := workload.CollectManifests(docs, name)
 	if err != nil {
@@ -135,28 +135,28 @@ func collectDocuments(name string, docs []manifest.Document, sc terminalOutput) 
 			return w, 0, err
 		}
 		broken = len(unread)
-		tellUnread(unread, sc)
+		tellUnread(unread, term)
 		w, notes, err = workload.CollectManifests(left, name)
 	}
 	for _, n := range notes {
-		sc.writeMessage("%s", n)
+		term.writeMessage("%s", n)
 	}
 	return w, broken, err
 }
 
 // readChanges reads the manifests that --compare names.
-func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
-	files, err := (&inputs{paths: []string{f.compare}, recursive: f.recursive}).readAll(sc)
+func (f planFlags) readChanges(term terminalOutput) (workload.Manifests, error) {
+	files, err := (&inputs{paths: []string{f.compare}, recursive: f.recursive}).readAll(term)
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	docs, broken, err := manifestsOf(files, sc)
+	docs, broken, err := manifestsOf(files, term)
 	if err == nil && broken > 0 {
 		err = fmt.Errorf("%s: %d documents cannot be read", f.compare, broken)
 	}
 	var refused map[string]string
 	if err == nil {
-		docs, refused, broken, err = upToDate(docs, sc)
+		docs, refused, broken, err = upToDate(docs, term)
 	}
 	if err == nil && broken > 0 {
 		err = fmt.Errorf("%s: %d documents cannot be converted", f.compare, broken)
@@ -164,7 +164,7 @@ func (f planFlags) readChanges(sc terminalOutput) (workload.Manifests, error) {
 	if err != nil {
 		return workload.Manifests{}, err
 	}
-	w, broken, err := collectDocuments(f.compare, docs, sc)
+	w, broken, err := collectDocuments(f.compare, docs, term)
 	w.Refused = refused
 	if err == nil && broken > 0 {
 		err = fmt.Errorf("%s: %d documents cannot be read", f.compare, broken)

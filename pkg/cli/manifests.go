@@ -17,7 +17,7 @@ the secret behind its slash, so keep the result as secret as that.
 
 CRDs first, and apply them server-side: kubectl apply --server-side.`
 
-func manifestsCommand(sc terminalOutput) *cobra.Command {
+func manifestsCommand(term terminalOutput) *cobra.Command {
 	var push string
 	cmd := &cobra.Command{
 		Use: "manifests", Short: "Print what the cluster needs, as YAML for GitOps", Long: manifestsHelp,
@@ -27,7 +27,7 @@ func manifestsCommand(sc terminalOutput) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return sc.writeText("# Joiner " + version.Number + "\n" + text)
+			return term.writeText("# Joiner " + version.Number + "\n" + text)
 		},
 	}
 	cmd.Flags().StringVar(&push, "push", "", "https address that the webhook calls, with the secret path; without it no webhook")

@@ -40,13 +40,13 @@ no pod and no instance. It is refused while Karpenter leads the cluster, and wit
 
 Exit code 0: nothing stands in the way. 3: something does.`
 
-func migrateCommand(sc terminalOutput) *cobra.Command {
+func migrateCommand(term terminalOutput) *cobra.Command {
 	var f migrateFlags
 	cmd := &cobra.Command{
 		Use: "migrate", Short: "Move a cluster from Karpenter or Cluster Autoscaler to Joiner, or back",
 		Long: migrateHelp, Args: noArgs("see --help"),
 		Example: "  joiner migrate\n  joiner migrate --apply\n  joiner migrate --back",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runMigrate(cmd.Context(), f, sc) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runMigrate(cmd.Context(), f, term) },
 	}
 	f.addFlags(cmd)
 	cmd.Flags().BoolVar(&f.back, "back", false, "from Joiner to Karpenter")
@@ -56,18 +56,18 @@ func migrateCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runMigrate(ctx context.Context, f migrateFlags, sc terminalOutput) error {
+func runMigrate(ctx context.Context, f migrateFlags, term terminalOutput) error {
 	l, err := f.connectCluster()
 	if err != nil {
 		return err
 	}
-	s, err := f.readSnapshot(ctx, sc, l)
+	s, err := f.readSnapshot(ctx, term, l)
 	if err != nil {
 		return err
 	}
 	var facts migrate.Facts
-	err = sc.withProgress("looking for other autoscalers", func() (err error) {
-		facts, err = migrationFacts(ctx, l, s, sc)
+	err = term.withProgress("looking for other autoscalers", func() (err error) {
+		facts, err = migrationFacts(ctx, l, s, term)
 		return err
 	})
 	if err != nil {
@@ -83,7 +83,7 @@ func runMigrate(ctx context.Context, f migrateFlags, sc terminalOutput) error {
 		}
 	}
 	var r migrate.Report
-	err = sc.withProgress("looking at every NodeClaim", func() error {
+	err = term.withProgress("looking at every NodeClaim", func() error {
 		if r = migrate.ReportBack(facts); !f.back {
 			r = migrate.ReportTo(facts, binpack.ResolveOfferings(s))
 		}
@@ -92,12 +92,12 @@ func runMigrate(ctx context.Context, f migrateFlags, sc terminalOutput) error {
 	if err != nil {
 		return err
 	}
-	err = sc.showAnswer(f.output, r, func() error {
-		showReport(sc, r)
+	err = term.showAnswer(f.output, r, func() error {
+		showReport(term, r)
 		return nil
 	})
 	if err == nil && f.apply {
-		err = f.applyEdits(ctx, l, facts, r, sc)
+		err = f.applyEdits(ctx, l, facts, r, term)
 	}
 	if err != nil {
 		return err
@@ -109,7 +109,7 @@ func runMigrate(ctx context.Context, f migrateFlags, sc terminalOutput) error {
 }
 
 // migrationFacts reads what the snapshot does not hold.
-func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc terminalOutput) (migrate.Facts, error) {
+func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, term terminalOutput) (migrate.Facts, error) {
 	var denied []string
 	from := storedObjects{l, &denied}
 	f := migrate.Facts{Snapshot: s}
@@ -162,7 +162,7 @@ func migrationFacts(ctx context.Context, l clusterLink, s cluster.Snapshot, sc t
 		}),
 	)
 	for _, what := range denied {
-		sc.writeMessage("not looked at: you may not %s", what)
+		term.writeMessage("not looked at: you may not %s", what)
 	}
 	slices.Sort(f.Pinned)
 	slices.Sort(f.Roles)
@@ -232,36 +232,36 @@ func noteAnnotations(f *migrate.Facts, kind string, o *unstructured.Unstructured
 	}
 }
 
-func showReport(sc terminalOutput, r migrate.Report) {
-	fmt.Fprintf(sc.out, "nodes are run by %s; %d of them go on as they are\n\n", r.From, r.Nodes)
+func showReport(term terminalOutput, r migrate.Report) {
+	fmt.Fprintf(term.out, "nodes are run by %s; %d of them go on as they are\n\n", r.From, r.Nodes)
 	colour := map[findings.Level]text.Color{findings.Blocks: text.FgRed, findings.Change: text.FgYellow,
 		findings.Note: text.Faint}
 	for _, x := range r.Findings {
-		fmt.Fprintf(sc.out, "%s %s: %s\n", sc.paintText(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
+		fmt.Fprintf(term.out, "%s %s: %s\n", term.paintText(fmt.Sprintf("%-6s", x.Level), colour[x.Level]), x.About, x.What)
 		if x.Mend != "" {
-			fmt.Fprintf(sc.out, "       mend: %s\n", x.Mend)
+			fmt.Fprintf(term.out, "       mend: %s\n", x.Mend)
 		}
 	}
 	for _, g := range r.Groups {
-		fmt.Fprintf(sc.out, "\n# node group %s, %d nodes\n%s", g.Name, g.Nodes, g.Pool)
+		fmt.Fprintf(term.out, "\n# node group %s, %d nodes\n%s", g.Name, g.Nodes, g.Pool)
 	}
 	if len(r.Findings) > 0 {
-		fmt.Fprintln(sc.out)
+		fmt.Fprintln(term.out)
 	}
 	if len(r.Settings) > 0 {
-		showSettings(sc, r.Settings)
+		showSettings(term, r.Settings)
 	}
 	for i, step := range r.Steps {
-		fmt.Fprintf(sc.out, "%d. %s\n", i+1, step)
+		fmt.Fprintf(term.out, "%d. %s\n", i+1, step)
 	}
 }
 
 // showSettings writes the lines as they go into the context of cdk.json.
-func showSettings(sc terminalOutput, lines []migrate.SettingLine) {
-	fmt.Fprintln(sc.out, "for the context of cdk.json, as Karpenter is set:")
+func showSettings(term terminalOutput, lines []migrate.SettingLine) {
+	fmt.Fprintln(term.out, "for the context of cdk.json, as Karpenter is set:")
 	for _, l := range lines {
 		value, _ := json.Marshal(l.Value) // a text, a number or a truth
-		fmt.Fprintf(sc.out, "  %q: %s,\n", l.Name, value)
+		fmt.Fprintf(term.out, "  %q: %s,\n", l.Name, value)
 	}
-	fmt.Fprintln(sc.out)
+	fmt.Fprintln(term.out)
 }

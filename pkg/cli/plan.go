@@ -66,7 +66,7 @@ const planExample = `  joiner plan
   joiner plan -f w3.json.gz --nodepools mine.yaml --output json | jq .hourlyUSD
   joiner plan -f deployments.yaml -f nodepools.yaml`
 
-func planCommand(sc terminalOutput) *cobra.Command {
+func planCommand(term terminalOutput) *cobra.Command {
 	var f planFlags
 	cmd := &cobra.Command{
 		Use: "plan [-f FILE]...", Short: "Plan nodes for the pods of a cluster or of files", Long: planHelp,
@@ -74,7 +74,7 @@ func planCommand(sc terminalOutput) *cobra.Command {
 		Args:    noArgs("the workload is given with -f"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			f.limited = cmd.Flags().Changed("search-steps")
-			return runPlan(cmd.Context(), f, sc)
+			return runPlan(cmd.Context(), f, term)
 		},
 	}
 	f.inputs.addFlags(cmd, "workload file, or manifests")
@@ -93,7 +93,7 @@ func planCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
+func runPlan(ctx context.Context, f planFlags, term terminalOutput) error {
 	if f.steps < 0 {
 		return &inputError{fmt.Errorf("--search-steps is %d; it cannot be less than 0", f.steps)}
 	}
@@ -108,41 +108,41 @@ func runPlan(ctx context.Context, f planFlags, sc terminalOutput) error {
 		rules.PackingIterations = cmp.Or(f.steps, cluster.NoIterations)
 	}
 	if len(f.paths) == 0 {
-		return planCluster(ctx, f, rules, sc)
+		return planCluster(ctx, f, rules, term)
 	}
 	if f.scratch {
 		return &inputError{errors.New("--from-scratch is for clusters; files hold only pods that wait")}
 	}
-	load, err := f.readCatalogLoudly(ctx, sc)
+	load, err := f.readCatalogLoudly(ctx, term)
 	if err != nil {
 		return err
 	}
 	var w workload.File
 	broken := 0
-	err = sc.withProgress("reading "+f.inputs.String(), func() (err error) {
-		w, broken, err = f.readWorkload(load, sc)
+	err = term.withProgress("reading "+f.inputs.String(), func() (err error) {
+		w, broken, err = f.readWorkload(load, term)
 		return err
 	})
 	if err != nil {
 		return &inputError{err}
 	}
-	before, err := f.planFile(w, load, rules, sc)
+	before, err := f.planFile(w, load, rules, term)
 	if err != nil {
 		return err
 	}
 	if f.compare == "" {
-		return errors.Join(f.showPlan(sc, before), partlyRead(broken))
+		return errors.Join(f.showPlan(term, before), partlyRead(broken))
 	}
-	changed, err := f.readChanges(sc)
+	changed, err := f.readChanges(term)
 	if err != nil {
 		return &inputError{err}
 	}
 	w.Manifests.MergeOver(changed)
-	after, err := f.planFile(w, load, rules, sc)
+	after, err := f.planFile(w, load, rules, term)
 	if err != nil {
 		return err
 	}
-	return errors.Join(f.showDifference(sc, before, after), partlyRead(broken))
+	return errors.Join(f.showDifference(term, before, after), partlyRead(broken))
 }
 
 // partlyRead is the answer's code where documents could not be read.
@@ -153,36 +153,36 @@ func partlyRead(broken int) error {
 	return &foundError{fmt.Sprintf("the answer is without %d documents that cannot be read", broken)}
 }
 
-func (f planFlags) showPlan(sc terminalOutput, p workload.Placement) error {
-	return sc.showAnswer(f.output, p, func() error { return showTable(sc, p) })
+func (f planFlags) showPlan(term terminalOutput, p workload.Placement) error {
+	return term.showAnswer(f.output, p, func() error { return showTable(term, p) })
 }
 
-func (f planFlags) showDifference(sc terminalOutput, before, after workload.Placement) error {
+func (f planFlags) showDifference(term terminalOutput, before, after workload.Placement) error {
 	c := comparePlans(before, after)
-	return sc.showAnswer(f.output, c, func() error { return showComparison(sc, c) })
+	return term.showAnswer(f.output, c, func() error { return showComparison(term, c) })
 }
 
 // planFile packs a workload and says what it does.
 func (f planFlags) planFile(w workload.File, load instancetypes.Catalog, rules cluster.Settings,
-	sc terminalOutput) (p workload.Placement, err error) {
+	term terminalOutput) (p workload.Placement, err error) {
 	name := f.inputs.String()
 	source := ""
 	if f.types == "" && f.bucket == "" {
 		source = ", built in"
 	}
-	sc.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types of %s%s", name,
+	term.writeMessage("%s: %d pods in %d groups, %d existing nodes, %d NodePools, %d instance types of %s%s", name,
 		w.Pending(), len(w.Groups)+len(w.Pods), len(w.Nodes), len(w.Pools), len(load.Types), load.Region, source)
 	for _, text := range manifestWarnings(w, load) {
-		sc.writeMessage("%s", text)
+		term.writeMessage("%s", text)
 	}
-	err = sc.withProgress("packing", func() error {
+	err = term.withProgress("packing", func() error {
 		p, err = planWithPreferences(w, load, rules)
 		return err
 	})
 	if err != nil {
 		return p, &inputError{fmt.Errorf("%s: %w", name, err)}
 	}
-	sc.writeMessage("packed in %.3f s (%.3f s of CPU)", p.PlanSeconds, p.PlanUserSeconds)
+	term.writeMessage("packed in %.3f s (%.3f s of CPU)", p.PlanSeconds, p.PlanUserSeconds)
 	return p, nil
 }
 

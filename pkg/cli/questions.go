@@ -41,7 +41,7 @@ type question struct {
 }
 
 // runQuestions asks all questions, prints the answers and removes the stack.
-func (f acceptFlags) runQuestions(ctx context.Context, sc terminalOutput, in io.Reader, id string) error {
+func (f acceptFlags) runQuestions(ctx context.Context, term terminalOutput, in io.Reader, id string) error {
 	cfg, err := f.awsConfig(ctx)
 	if err != nil {
 		return err
@@ -51,17 +51,17 @@ func (f acceptFlags) runQuestions(ctx context.Context, sc terminalOutput, in io.
 		return err
 	}
 	q := &questioner{cfg: cfg, id: id, stack: "joiner-questions-" + id, rest: restFor, types: accept.OfferedTypes(load)}
-	if err := sc.writeText(accept.QuestionsText(q.stack)); err != nil {
+	if err := term.writeText(accept.QuestionsText(q.stack)); err != nil {
 		return err
 	}
 	f.cluster = q.stack
-	if err := f.confirm(sc, in, "make the stack"); err != nil {
+	if err := f.confirm(term, in, "make the stack"); err != nil {
 		return err
 	}
-	asked := q.askAll(ctx, sc.writeMessage)
+	asked := q.askAll(ctx, term.writeMessage)
 	// what was made goes even if whoever asked went
 	removed := q.remove(context.WithoutCancel(ctx))
-	if err := writeJSON(sc.out, q.answers); err != nil {
+	if err := writeJSON(term.out, q.answers); err != nil {
 		return err
 	}
 	if removed != nil {

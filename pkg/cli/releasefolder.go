@@ -145,7 +145,7 @@ func (r releaseFolder) contextOf(cluster string) (map[string]any, error) {
 
 // synthesize runs the CDK app, without the CDK's command line, into a folder, and returns the stacks. What is wrong with
 // the settings is the error, in the app's own words.
-func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f releaseFlags, into string) ([]release.Stack, error) {
+func (r releaseFolder) synthesize(ctx context.Context, term terminalOutput, f releaseFlags, into string) ([]release.Stack, error) {
 	if err := checkNode(ctx); err != nil {
 		return nil, err
 	}
@@ -167,12 +167,12 @@ func (r releaseFolder) synthesize(ctx context.Context, sc terminalOutput, f rele
 	app.Env = append(app.Environ(), "CDK_OUTDIR="+into, "CDK_CONTEXT_JSON="+string(text))
 	var said bytes.Buffer
 	app.Stdout, app.Stderr = &said, &said
-	if err := sc.withProgress("make the template", app.Run); err != nil {
+	if err := term.withProgress("make the template", app.Run); err != nil {
 		words := strings.Join(ownWords(said.String()), "\n")
 		return nil, &inputError{fmt.Errorf("make the template: %s", cmp.Or(words, err.Error()))}
 	}
 	for _, line := range ownWords(said.String()) { // such as what endpoints cost
-		sc.writeMessage("%s", line)
+		term.writeMessage("%s", line)
 	}
 	manifest, err := os.ReadFile(filepath.Join(into, "manifest.json"))
 	if err != nil {

@@ -27,12 +27,12 @@ type replayFlags struct {
 	output outputForm
 }
 
-func replayCommand(sc terminalOutput) *cobra.Command {
+func replayCommand(term terminalOutput) *cobra.Command {
 	var f replayFlags
 	cmd := &cobra.Command{
 		Use: "replay [FILE]...", Short: "Re-run stored decisions and compare the plans", Long: replayHelp,
 		Example: "  joiner replay 20261122T010203.456Z-provision-0a1b2c3d.json.gz\n  joiner replay --since 2h --catalog-bucket BUCKET",
-		RunE:    func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), f, args, sc) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return runReplay(cmd.Context(), f, args, term) },
 	}
 	f.logRange.addFlags(cmd)
 	outputFlag(cmd, &f.output, "table", "json", "yaml")
@@ -49,34 +49,34 @@ type replayedPass struct {
 	Difference string   `json:"difference,omitempty"` // of the plans in words, or of their values
 }
 
-func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOutput) error {
+func runReplay(ctx context.Context, f replayFlags, files []string, term terminalOutput) error {
 	if (len(files) > 0) == f.isAsked() {
 		return &inputError{errors.New("name files of stored passes, or the stack's bucket with --catalog-bucket and a time with --since")}
 	}
 	var out []replayedPass
 	differ := 0
-	again := func(name string, t decisionlog.Pass) error {
-		a, err := replay.DecideAgain(t)
+	again := func(name string, p decisionlog.Pass) error {
+		a, err := replay.DecideAgain(p)
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w", name, err)}
 		}
-		r := replayedPass{Pass: name, Function: t.Function, Time: t.Time.Format(time.RFC3339), Same: a.Same,
+		r := replayedPass{Pass: name, Function: p.Function, Time: p.Time.Format(time.RFC3339), Same: a.Same,
 			Plan: a.Lines}
 		if !a.Same {
 			differ++
 			r.Difference = lineDifference(a.Was, a.Lines)
 			if r.Difference == "" {
-				r.Difference = "the plans read alike and differ in values:\nwas " + string(t.Plan) + "\nis  " +
+				r.Difference = "the plans read alike and differ in values:\nwas " + string(p.Plan) + "\nis  " +
 					string(a.Plan)
 			}
 		}
 		out = append(out, r)
 		return nil
 	}
-	if err := f.forEachPass(ctx, files, sc, again); err != nil {
+	if err := f.forEachPass(ctx, files, term, again); err != nil {
 		return err
 	}
-	if err := sc.showAnswer(f.output, out, func() error { return showReplays(sc, out) }); err != nil {
+	if err := term.showAnswer(f.output, out, func() error { return showReplays(term, out) }); err != nil {
 		return err
 	}
 	if differ > 0 {
@@ -86,34 +86,34 @@ func runReplay(ctx context.Context, f replayFlags, files []string, sc terminalOu
 }
 
 // forEachPass hands over the stored passes of the files, or those of the bucket.
-func (f replayFlags) forEachPass(ctx context.Context, files []string, sc terminalOutput,
-	do func(name string, t decisionlog.Pass) error) error {
+func (f replayFlags) forEachPass(ctx context.Context, files []string, term terminalOutput,
+	do func(name string, p decisionlog.Pass) error) error {
 	for _, path := range files {
 		data, err := readFile(path)
 		if err != nil {
 			return &inputError{fmt.Errorf("read file: %w", err)}
 		}
-		t, err := decisionlog.DecodePass(data)
+		p, err := decisionlog.DecodePass(data)
 		if err != nil {
 			return &inputError{fmt.Errorf("%s: %w; want a stored pass: an object below %s in the stack's bucket", path, err,
 				decisionlog.Prefix)}
 		}
-		if err := do(path, t); err != nil {
+		if err := do(path, p); err != nil {
 			return err
 		}
 	}
 	if !f.isAsked() {
 		return nil
 	}
-	r, keys, err := f.listKeys(ctx, sc)
+	r, keys, err := f.listKeys(ctx, term)
 	if err != nil {
 		return err
 	}
-	return sc.withProgress(fmt.Sprintf("deciding %d passes anew", len(keys)), func() error {
+	return term.withProgress(fmt.Sprintf("deciding %d passes anew", len(keys)), func() error {
 		for _, k := range keys {
-			t, err := r.ReadPass(ctx, k)
+			p, err := r.ReadPass(ctx, k)
 			if err == nil {
-				err = do(k, t)
+				err = do(k, p)
 			}
 			if err != nil {
 				return err
@@ -123,12 +123,12 @@ func (f replayFlags) forEachPass(ctx context.Context, files []string, sc termina
 	})
 }
 
-func showReplays(sc terminalOutput, all []replayedPass) error {
+func showReplays(term terminalOutput, all []replayedPass) error {
 	var b strings.Builder
 	for _, r := range all {
-		verdict := sc.paintText("same plan", text.FgGreen)
+		verdict := term.paintText("same plan", text.FgGreen)
 		if !r.Same {
-			verdict = sc.paintText("another plan", text.FgRed)
+			verdict = term.paintText("another plan", text.FgRed)
 		}
 		fmt.Fprintf(&b, "%s %s of %s: %s\n", r.Pass, r.Function, r.Time, verdict)
 		if len(all) == 1 {
@@ -138,7 +138,7 @@ func showReplays(sc terminalOutput, all []replayedPass) error {
 			b.WriteString(r.Difference)
 		}
 	}
-	return sc.writeText(b.String())
+	return term.writeText(b.String())
 }
 
 // lineDifference has the lines that only one of two plans has, those of the first with a minus.

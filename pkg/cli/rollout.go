@@ -27,7 +27,7 @@ func rolloutVerbs() map[string]func(cluster.Rollout) (map[string]any, error) {
 		"undo": undoPatch}
 }
 
-func rolloutCommand(sc terminalOutput) *cobra.Command {
+func rolloutCommand(term terminalOutput) *cobra.Command {
 	var t clusterTarget
 	cmd := &cobra.Command{
 		Use: "rollout status|resume|abort|undo NAME", Short: "Show, resume, abort or undo a NodeRollout", Long: rolloutHelp,
@@ -42,14 +42,14 @@ func rolloutCommand(sc terminalOutput) *cobra.Command {
 			return nil
 		},
 		RunE: func(cmd *cobra.Command, args []string) error {
-			return runRollout(cmd.Context(), t, sc, args[0], args[1])
+			return runRollout(cmd.Context(), t, term, args[0], args[1])
 		},
 	}
 	t.addFlags(cmd)
 	return cmd
 }
 
-func runRollout(ctx context.Context, t clusterTarget, sc terminalOutput, verb, name string) error {
+func runRollout(ctx context.Context, t clusterTarget, term terminalOutput, verb, name string) error {
 	l, err := t.connectCluster()
 	if err != nil {
 		return err
@@ -71,9 +71,9 @@ func runRollout(ctx context.Context, t clusterTarget, sc terminalOutput, verb, n
 		if err := l.kube.Objects.Patch(ctx, path, change); err != nil {
 			return err
 		}
-		return sc.writeText(fmt.Sprintf("NodeRollout %s: %s is asked for; Joiner acts within a minute\n", name, verb))
+		return term.writeText(fmt.Sprintf("NodeRollout %s: %s is asked for; Joiner acts within a minute\n", name, verb))
 	}
-	return sc.writeText(rolloutText(all[i]))
+	return term.writeText(rolloutText(all[i]))
 }
 
 // rolloutText returns all that is known of a rollout.

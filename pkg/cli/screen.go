@@ -19,9 +19,9 @@ type terminalOutput struct {
 }
 
 func newScreen(out, progress io.Writer) terminalOutput {
-	s := terminalOutput{colour: isTerminal(out), live: isTerminal(progress)}
-	s.out, s.progress = controlFilter{out, s.colour}, controlFilter{progress, s.live}
-	return s
+	term := terminalOutput{colour: isTerminal(out), live: isTerminal(progress)}
+	term.out, term.progress = controlFilter{out, term.colour}, controlFilter{progress, term.live}
+	return term
 }
 
 // withoutFilter is the writer for what steers the terminal on purpose.
@@ -38,9 +38,9 @@ func isTerminal(w io.Writer) bool {
 }
 
 // reasonWidth returns the width of reasons in tables, in characters.
-func (s terminalOutput) reasonWidth() int {
+func (t terminalOutput) reasonWidth() int {
 	columns := 0
-	if f, ok := withoutFilter(s.out).(*os.File); ok {
+	if f, ok := withoutFilter(t.out).(*os.File); ok {
 		columns, _, _ = term.GetSize(int(f.Fd())) // 0 where nobody knows
 	}
 	return fitReasons(columns)
@@ -56,13 +56,13 @@ func fitReasons(columns int) int {
 }
 
 // writeMessage writes a message.
-func (s terminalOutput) writeMessage(format string, args ...any) {
-	fmt.Fprintf(s.progress, format+"\n", args...)
+func (t terminalOutput) writeMessage(format string, args ...any) {
+	fmt.Fprintf(t.progress, format+"\n", args...)
 }
 
 // paintText colours the text on a terminal, unless the user's environment says NO_COLOR.
-func (s terminalOutput) paintText(words string, c ...text.Color) string {
-	if !s.colour {
+func (t terminalOutput) paintText(words string, c ...text.Color) string {
+	if !t.colour {
 		return words
 	}
 	return text.Colors(c).Sprint(words)
@@ -72,8 +72,8 @@ func (s terminalOutput) paintText(words string, c ...text.Color) string {
 const warningColour = text.FgYellow
 
 // paintMessage is paint for messages.
-func (s terminalOutput) paintMessage(words string, c ...text.Color) string {
-	return terminalOutput{colour: s.live}.paintText(words, c...)
+func (t terminalOutput) paintMessage(words string, c ...text.Color) string {
+	return terminalOutput{colour: t.live}.paintText(words, c...)
 }
 
 const (
@@ -83,11 +83,11 @@ const (
 )
 
 // withProgress does the work, and tells that it is under way once it takes longer than a second.
-func (s terminalOutput) withProgress(what string, work func() error) error {
+func (t terminalOutput) withProgress(what string, work func() error) error {
 	done, told := make(chan struct{}), make(chan struct{})
 	go func() {
 		defer close(told)
-		s.tellProgress(what, done)
+		t.tellProgress(what, done)
 	}()
 	err := work()
 	close(done)
@@ -95,26 +95,26 @@ func (s terminalOutput) withProgress(what string, work func() error) error {
 	return err
 }
 
-func (s terminalOutput) tellProgress(what string, done <-chan struct{}) {
+func (t terminalOutput) tellProgress(what string, done <-chan struct{}) {
 	start, pause := time.Now(), quiet
 	for {
-		t := time.NewTimer(pause)
+		timer := time.NewTimer(pause)
 		select {
 		case <-done:
-			t.Stop()
-			if s.live && pause == redraw {
-				fmt.Fprint(withoutFilter(s.progress), "\r"+text.EraseLine.Sprint())
+			timer.Stop()
+			if t.live && pause == redraw {
+				fmt.Fprint(withoutFilter(t.progress), "\r"+text.EraseLine.Sprint())
 			}
 			return
-		case <-t.C:
+		case <-timer.C:
 		}
 		took := time.Since(start)
-		if s.live {
+		if t.live {
 			pause = redraw
-			fmt.Fprintf(withoutFilter(s.progress), "\r%s %c %.0f s", controlFilter{}.clean(what), []rune("⠋⠙⠹⠸⠼⠴⠦⠧")[int(took/redraw)%8], took.Seconds())
+			fmt.Fprintf(withoutFilter(t.progress), "\r%s %c %.0f s", controlFilter{}.clean(what), []rune("⠋⠙⠹⠸⠼⠴⠦⠧")[int(took/redraw)%8], took.Seconds())
 			continue
 		}
 		pause = tellAll
-		s.writeMessage("%s, %.0f s so far", what, took.Seconds())
+		t.writeMessage("%s, %.0f s so far", what, took.Seconds())
 	}
 }

@@ -12,14 +12,14 @@ import (
 // What takes longer than a second is told, what is quicker is not; nothing is coloured where no terminal is.
 func TestWorkThatTakesLongIsTold(t *testing.T) {
 	var out, messages bytes.Buffer
-	sc := newScreen(&out, &messages)
+	term := newScreen(&out, &messages)
 	for _, c := range []struct {
 		takes time.Duration
 		want  string
 	}{{time.Millisecond, ""}, {quiet + 200*time.Millisecond, "counting sheep, 1 s so far\n"}} {
 		messages.Reset()
 		timer := time.NewTimer(c.takes)
-		err := sc.withProgress("counting sheep", func() error {
+		err := term.withProgress("counting sheep", func() error {
 			<-timer.C
 			return nil
 		})
@@ -27,13 +27,13 @@ func TestWorkThatTakesLongIsTold(t *testing.T) {
 			t.Errorf("%s: %v, says %q, want %q; prints %q", c.takes, err, messages.String(), c.want, out.String())
 		}
 	}
-	if got := sc.paintText("red", text.FgRed) + sc.paintMessage("red", text.FgRed); got != "redred" {
+	if got := term.paintText("red", text.FgRed) + term.paintMessage("red", text.FgRed); got != "redred" {
 		t.Errorf("without a terminal: %q", got)
 	}
-	sc.live = true
+	term.live = true
 	messages.Reset()
 	timer := time.NewTimer(quiet + 3*redraw)
-	_ = sc.withProgress("counting sheep", func() error { // it cannot fail
+	_ = term.withProgress("counting sheep", func() error { // it cannot fail
 		<-timer.C
 		return nil
 	})

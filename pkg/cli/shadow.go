@@ -25,13 +25,13 @@ type shadowFlags struct {
 	output outputForm
 }
 
-func shadowCommand(sc terminalOutput) *cobra.Command {
+func shadowCommand(term terminalOutput) *cobra.Command {
 	var f shadowFlags
 	cmd := &cobra.Command{
 		Use: "shadow", Short: "Compare logged decisions with another autoscaler", Long: shadowHelp,
 		Example: "  joiner shadow --since 24h --catalog-bucket BUCKET\n  aws logs tail /aws/lambda/joiner-demo-provision --since 24h | joiner shadow -f -",
 		Args:    noArgs("log files are given with -f"),
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runShadow(cmd.Context(), f, sc) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runShadow(cmd.Context(), f, term) },
 	}
 	cmd.Flags().StringArrayVarP(&f.files, "file", "f", nil,
 		"log lines of provision and disrupt; several times, - for standard input")
@@ -41,11 +41,11 @@ func shadowCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runShadow(ctx context.Context, f shadowFlags, sc terminalOutput) error {
+func runShadow(ctx context.Context, f shadowFlags, term terminalOutput) error {
 	if (len(f.files) > 0) == f.isAsked() {
 		return &inputError{errors.New("name log files with -f, or the stack's bucket with --catalog-bucket and a time with --since")}
 	}
-	all, err := f.recordsOf(ctx, f.files, sc)
+	all, err := f.recordsOf(ctx, f.files, term)
 	if err != nil {
 		return err
 	}
@@ -56,19 +56,19 @@ func runShadow(ctx context.Context, f shadowFlags, sc terminalOutput) error {
 	}
 	s := decisionlog.ShadowOf(all, span)
 	if s.Acted > 0 {
-		sc.writeMessage("%d of %d passes were not in mode observe: what they decided was done, and is no shadow",
+		term.writeMessage("%d of %d passes were not in mode observe: what they decided was done, and is no shadow",
 			s.Acted, s.Passes)
 	}
-	return sc.showAnswer(f.output, s, func() error { return showShadow(sc, s) })
+	return term.showAnswer(f.output, s, func() error { return showShadow(term, s) })
 }
 
-func showShadow(sc terminalOutput, s decisionlog.Comparison) error {
+func showShadow(term terminalOutput, s decisionlog.Comparison) error {
 	t := newTable("from", "nodes", "USD/h", "would launch", "USD/h", "others added", "USD/h", "would remove",
 		"saves USD/h", "difference")
 	row := func(name string, x decisionlog.ComparisonSpan) table.Row {
 		usd := func(v float64) string { return fmt.Sprintf("%.4f", v) }
 		return table.Row{name, x.Nodes, usd(x.HourlyUSD), x.Launches, usd(x.LaunchUSD), x.Grown, usd(x.GrownUSD),
-			x.Removals, usd(x.SavesUSD), signedUSD(sc, x.Difference)}
+			x.Removals, usd(x.SavesUSD), signedUSD(term, x.Difference)}
 	}
 	for _, x := range s.Spans {
 		t.AppendRow(row(x.Start.UTC().Format("2006-01-02 15:04"), x))
@@ -77,5 +77,5 @@ func showShadow(sc terminalOutput, s decisionlog.Comparison) error {
 	last := fmt.Sprintf("%s to %s, %d passes: Joiner's launches cost %+.4f USD/h beside what was added, its removals save %.4f USD/h now and would have saved %.4f USD meanwhile",
 		s.Since.UTC().Format(time.RFC3339), s.Until.UTC().Format(time.RFC3339), s.Passes,
 		s.Total.LaunchUSD-s.Total.GrownUSD, s.Total.SavesUSD, s.SavedUS)
-	return sc.writeText(t.Render() + "\n\n" + last + "\n")
+	return term.writeText(t.Render() + "\n\n" + last + "\n")
 }

@@ -26,12 +26,12 @@ func writeJSON(w io.Writer, what any) error {
 }
 
 // showAnswer writes an answer in the form asked for, of which each command makes its own table.
-func (s terminalOutput) showAnswer(as outputForm, what any, table func() error) error {
+func (t terminalOutput) showAnswer(as outputForm, what any, table func() error) error {
 	switch as.form {
 	case "json":
-		return writeJSON(s.out, what)
+		return writeJSON(t.out, what)
 	case "yaml":
-		return writeYAML(s.out, what)
+		return writeYAML(t.out, what)
 	}
 	return table()
 }
@@ -56,7 +56,7 @@ const mostNames = 3
 // width is the width of reasons in the table, in characters, where the terminal does not say otherwise.
 const width = 110
 
-func showTable(sc terminalOutput, p workload.Placement) error {
+func showTable(term terminalOutput, p workload.Placement) error {
 	var b strings.Builder
 	render := func(t table.Writer) { b.WriteString(t.Render() + "\n\n") }
 	if len(p.NodeClaims) > 0 {
@@ -74,21 +74,21 @@ func showTable(sc terminalOutput, p workload.Placement) error {
 		for _, u := range p.Unplaced {
 			var why []string
 			for _, r := range u.Reasons { // each on lines of its own
-				why = append(why, text.WrapSoft(r, sc.reasonWidth()))
+				why = append(why, text.WrapSoft(r, term.reasonWidth()))
 			}
 			for _, c := range u.WouldHelp {
-				why = append(why, text.WrapSoft("would help: "+c, sc.reasonWidth()))
+				why = append(why, text.WrapSoft("would help: "+c, term.reasonWidth()))
 			}
-			t.AppendRow(table.Row{sc.paintText(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
+			t.AppendRow(table.Row{term.paintText(u.Group, text.FgYellow), u.Count, strings.Join(why, "\n")})
 		}
 		render(t)
 	}
 	b.WriteString(lastLine(p) + "\n")
-	return sc.writeText(b.String())
+	return term.writeText(b.String())
 }
 
-func (s terminalOutput) writeText(text string) error {
-	if _, err := io.WriteString(s.out, text); err != nil {
+func (t terminalOutput) writeText(text string) error {
+	if _, err := io.WriteString(t.out, text); err != nil {
 		return fmt.Errorf("write result: %w", err)
 	}
 	return nil

@@ -54,13 +54,13 @@ saved without it, by deciding again. --protections-by namespace, or a label of p
 
 --watch shows it again and again until it is interrupted; on a terminal in place, as much as fits. --html FILE writes one page that needs nothing else.`
 
-func statusCommand(sc terminalOutput) *cobra.Command {
+func statusCommand(term terminalOutput) *cobra.Command {
 	var f statusFlags
 	cmd := &cobra.Command{
 		Use: "status", Short: "Show nodes, their utilization and cost, and pending pods", Long: statusHelp,
 		Args:    noArgs("see --help"),
 		Example: "  joiner status\n  joiner status --watch\n  joiner status --cluster prod\n  joiner status --html cluster.html --catalog-bucket joiner-prod-catalog",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, sc) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return runStatus(cmd.Context(), f, term) },
 	}
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.stack.cluster, "cluster", "", "name of the EKS cluster, to see its functions; without it AWS is not asked")
@@ -74,7 +74,7 @@ func statusCommand(sc terminalOutput) *cobra.Command {
 	return cmd
 }
 
-func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
+func runStatus(ctx context.Context, f statusFlags, term terminalOutput) error {
 	if f.watch && (f.every < leastEvery || f.every > mostEvery) {
 		return &inputError{fmt.Errorf("--every is %s; use 1s, for the API server's sake, to 1h", f.every)}
 	}
@@ -82,19 +82,19 @@ func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
 	if err != nil {
 		return err
 	}
-	if f.watch && f.html == "" && f.output.form == "table" && sc.colour {
-		sc.frame = newFrame(withoutFilter(sc.out))
-		defer sc.frame.end()
+	if f.watch && f.html == "" && f.output.form == "table" && term.colour {
+		term.frame = newFrame(withoutFilter(term.out))
+		defer term.frame.end()
 	}
 	functions, err := f.readFunctions(ctx)
 	if err != nil {
 		return err
 	}
 	for shown := false; ; shown = true {
-		v, err := f.readView(ctx, sc, l, shown)
+		v, err := f.readView(ctx, term, l, shown)
 		v.Functions = functions
 		if err == nil {
-			err = f.showView(sc, l, v)
+			err = f.showView(term, l, v)
 		}
 		if f.watch && ctx.Err() != nil {
 			return nil // interrupted, as it is meant to be
@@ -113,13 +113,13 @@ func runStatus(ctx context.Context, f statusFlags, sc terminalOutput) error {
 }
 
 // readView reads the cluster; again leaves out what was said before.
-func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterLink, again bool) (status.View, error) {
+func (f statusFlags) readView(ctx context.Context, term terminalOutput, l clusterLink, again bool) (status.View, error) {
 	if again {
-		sc.progress = &bytes.Buffer{}
-		sc.live = false
+		term.progress = &bytes.Buffer{}
+		term.live = false
 	}
 	start := time.Now()
-	s, err := f.readSnapshot(ctx, sc, l)
+	s, err := f.readSnapshot(ctx, term, l)
 	if err != nil {
 		return status.View{}, err
 	}
@@ -129,7 +129,7 @@ func (f statusFlags) readView(ctx context.Context, sc terminalOutput, l clusterL
 		memory = disruption.Memory{} // only says less about what disruption has in mind
 	}
 	read, v := time.Now(), status.View{}
-	err = sc.withProgress("asking what becomes of nodes and pods", func() error { // it cannot fail
+	err = term.withProgress("asking what becomes of nodes and pods", func() error { // it cannot fail
 		offerings := binpack.ResolveOfferings(s)
 		resolved := time.Now()
 		v = status.ViewOf(s, memory, offerings)
@@ -180,21 +180,21 @@ func protectionsBy(s cluster.Snapshot, by string) func(e whatif.Edit) string {
 	return func(e whatif.Edit) string { return values[e.Object()] }
 }
 
-func (f statusFlags) showView(sc terminalOutput, l clusterLink, v status.View) error {
+func (f statusFlags) showView(term terminalOutput, l clusterLink, v status.View) error {
 	if f.html != "" {
-		return writePage(f.html, l.name, v, sc)
+		return writePage(f.html, l.name, v, term)
 	}
-	return sc.showAnswer(f.output, v, func() error {
-		text := statusTable(sc, v)
-		if sc.frame != nil {
-			return sc.frame.draw(text)
+	return term.showAnswer(f.output, v, func() error {
+		text := statusTable(term, v)
+		if term.frame != nil {
+			return term.frame.draw(text)
 		}
-		return sc.writeText(text)
+		return term.writeText(text)
 	})
 }
 
 // writePage replaces the file at once, so that a browser never sees half of it.
-func writePage(path, name string, v status.View, sc terminalOutput) error {
+func writePage(path, name string, v status.View, term terminalOutput) error {
 	var b bytes.Buffer
 	if err := status.WritePage(&b, name, v); err != nil {
 		return err
@@ -212,7 +212,7 @@ func writePage(path, name string, v status.View, sc terminalOutput) error {
 		_ = os.Remove(tmp.Name()) // it may be renamed already
 		return fmt.Errorf("write %s: %w", path, err)
 	}
-	sc.writeMessage("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD,
+	term.writeMessage("wrote %s: %d nodes, %.4f USD/h, %d pods wait", path, v.Total.Nodes, v.Total.HourlyUSD,
 		len(v.Pending))
 	return nil
 }
@@ -222,11 +222,11 @@ const (
 	mostPending = 20
 )
 
-func statusTable(sc terminalOutput, v status.View) string {
+func statusTable(term terminalOutput, v status.View) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%d nodes, %d pods, %.4f USD/h%s   cpu %s of %s   memory %s of %s GiB\n", v.Total.Nodes,
 		v.Total.Pods, v.Total.HourlyUSD, unpricedNodes(v.Total),
-		fillBar(sc, v.Total.CPU), status.FormatCores(v.Total.CPU.Room), fillBar(sc, v.Total.Memory),
+		fillBar(term, v.Total.CPU), status.FormatCores(v.Total.CPU.Room), fillBar(term, v.Total.Memory),
 		status.GiB(v.Total.Memory.Room))
 	for _, line := range status.PriceLines(v.Total.HourlyUSD, v.Total.Parts) {
 		b.WriteString(line + "\n")
@@ -237,15 +237,15 @@ func statusTable(sc terminalOutput, v status.View) string {
 		if name == "" {
 			name = "not from a NodePool"
 		}
-		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", sc.paintText(name, text.Bold),
+		fmt.Fprintf(&b, "%s: %d nodes, %d pods, %.4f USD/h%s, cpu %s, memory %s\n", term.paintText(name, text.Bold),
 			p.Sum.Nodes, p.Sum.Pods, p.Sum.HourlyUSD,
 			unpricedNodes(p.Sum), status.FormatPercent(p.Sum.CPU),
 			status.FormatPercent(p.Sum.Memory)+strings.Join(append([]string{""}, status.PoolRemarks(p)...), ", "))
 		if p.Problem != "" {
-			b.WriteString(sc.paintText(p.Problem, text.FgRed) + "\n")
+			b.WriteString(term.paintText(p.Problem, text.FgRed) + "\n")
 		}
 		if len(p.Nodes) > 0 {
-			b.WriteString(poolTable(sc, p) + "\n")
+			b.WriteString(poolTable(term, p) + "\n")
 		}
 		b.WriteString("\n")
 	}
@@ -262,7 +262,7 @@ func statusTable(sc terminalOutput, v status.View) string {
 		b.WriteString(p.String() + "\n")
 	}
 	if len(v.Pending) > 0 {
-		b.WriteString(pendingTable(sc, v) + "\n")
+		b.WriteString(pendingTable(term, v) + "\n")
 	}
 	return b.String()
 }
@@ -276,15 +276,15 @@ func unpricedNodes(s status.Sum) string {
 
 // poolTable lists the nodes of a NodePool; where many would fill a screen that is drawn again and again, it lists their
 // instance types.
-func poolTable(sc terminalOutput, p status.Pool) string {
-	if sc.frame == nil || len(p.Nodes) <= status.MostUnfolded {
-		return nodesTable(sc, p.Nodes)
+func poolTable(term terminalOutput, p status.Pool) string {
+	if term.frame == nil || len(p.Nodes) <= status.MostUnfolded {
+		return nodesTable(term, p.Nodes)
 	}
 	t := newTable("type", "nodes", "USD/h", "pods", "cpu", "memory", "may go", "phase")
 	list, more := status.SumByType(p.Nodes)
 	for _, k := range list {
 		t.AppendRow(table.Row{strings.TrimSpace(cmp.Or(k.Type, "unknown") + " " + k.CapacityType), k.Sum.Nodes,
-			fmt.Sprintf("%.4f", k.Sum.HourlyUSD), k.Sum.Pods, fillBar(sc, k.Sum.CPU), fillBar(sc, k.Sum.Memory), k.MayGo,
+			fmt.Sprintf("%.4f", k.Sum.HourlyUSD), k.Sum.Pods, fillBar(term, k.Sum.CPU), fillBar(term, k.Sum.Memory), k.MayGo,
 			status.FormatPhases(k.Phases)})
 	}
 	if more > 0 {
@@ -293,7 +293,7 @@ func poolTable(sc terminalOutput, p status.Pool) string {
 	return t.Render()
 }
 
-func nodesTable(sc terminalOutput, nodes []status.Node) string {
+func nodesTable(term terminalOutput, nodes []status.Node) string {
 	t := newTable("node", "type", "phase", "USD/h", "age", "pods", "cpu", "memory", "disruption")
 	for _, n := range nodes {
 		what := strings.TrimSpace(n.Type + " " + n.CapacityType + " " + n.Zone)
@@ -302,13 +302,13 @@ func nodesTable(sc terminalOutput, nodes []status.Node) string {
 			may = "may go: "
 		}
 		t.AppendRow(table.Row{n.Name, what, n.Phase, status.FormatUSD(n), status.FormatAge(n.Age), n.Pods,
-			fillBar(sc, n.CPU) + " of " + status.FormatCores(n.CPU.Room), fillBar(sc, n.Memory) + " of " +
+			fillBar(term, n.CPU) + " of " + status.FormatCores(n.CPU.Room), fillBar(term, n.Memory) + " of " +
 				status.GiB(n.Memory.Room), may + n.Why})
 	}
 	return t.Render()
 }
 
-func pendingTable(sc terminalOutput, v status.View) string {
+func pendingTable(term terminalOutput, v status.View) string {
 	t := newTable("pod that waits", "for", "outlook")
 	for i, p := range v.Pending {
 		if i == mostPending {
@@ -317,7 +317,7 @@ func pendingTable(sc terminalOutput, v status.View) string {
 		}
 		outlook := text.WrapSoft(p.Outlook, width)
 		if p.Lost {
-			outlook = sc.paintText(outlook, text.FgRed)
+			outlook = term.paintText(outlook, text.FgRed)
 		}
 		t.AppendRow(table.Row{p.Name, status.FormatAge(p.Waits), outlook})
 	}
@@ -329,8 +329,8 @@ func pendingTable(sc terminalOutput, v status.View) string {
 }
 
 // fillBar draws a bar with its percentage, in colour on a terminal.
-func fillBar(sc terminalOutput, f status.FillLevel) string {
+func fillBar(term terminalOutput, f status.FillLevel) string {
 	colour := map[string]text.Color{"good": text.FgGreen, "fair": text.FgYellow, "poor": text.FgRed,
 		"over": text.FgMagenta, "none": text.Faint}[status.FillGrade(f)]
-	return sc.paintText(status.DrawBar(f, barWidth), colour) + fmt.Sprintf(" %4s", status.FormatPercent(f))
+	return term.paintText(status.DrawBar(f, barWidth), colour) + fmt.Sprintf(" %4s", status.FormatPercent(f))
 }

@@ -37,13 +37,13 @@ bucket. It has the same resources by the same names as a deployment with the CDK
 Two files are written: joiner-CLUSTER.template.json, and joiner-CLUSTER.assets.json, which lists the zips with the keys that the template
 expects. --upload puts the zips and then the template into the bucket; what is there already is not sent again.`
 
-func templateCommand(sc terminalOutput) *cobra.Command {
+func templateCommand(term terminalOutput) *cobra.Command {
 	var f templateFlags
 	cmd := &cobra.Command{
 		Use: "template", Short: "Write a CloudFormation template that needs no CDK", Long: templateHelp,
 		Args:    noArgs("name the settings with --settings, and the bucket with --assets"),
 		Example: "  ./joiner template --settings joiner.json --assets s3://my-bucket/joiner --upload\n  ./joiner template --cluster prod --assets s3://my-bucket/joiner --out generated",
-		RunE:    func(cmd *cobra.Command, _ []string) error { return f.runTemplate(cmd.Context(), sc) },
+		RunE:    func(cmd *cobra.Command, _ []string) error { return f.runTemplate(cmd.Context(), term) },
 	}
 	f.addFlags(cmd)
 	cmd.Flags().StringVar(&f.assets, "assets", "", "where the zips will be, s3://BUCKET/PREFIX, in the region of the stack")
@@ -69,7 +69,7 @@ type assetFile struct {
 	SHA256 string `json:"sha256"`
 }
 
-func (f templateFlags) runTemplate(ctx context.Context, sc terminalOutput) error {
+func (f templateFlags) runTemplate(ctx context.Context, term terminalOutput) error {
 	at, err := release.ParseLocation(f.assets)
 	if err != nil {
 		return &inputError{fmt.Errorf("--assets: %w", err)}
@@ -83,7 +83,7 @@ func (f templateFlags) runTemplate(ctx context.Context, sc terminalOutput) error
 		return err
 	}
 	defer os.RemoveAll(scratch)
-	stacks, err := folder.synthesize(ctx, sc, f.releaseFlags, scratch)
+	stacks, err := folder.synthesize(ctx, term, f.releaseFlags, scratch)
 	if err != nil {
 		return err
 	}
@@ -99,11 +99,11 @@ func (f templateFlags) runTemplate(ctx context.Context, sc terminalOutput) error
 		return fmt.Errorf("make folder of --out: %w", err)
 	}
 	if f.upload {
-		if err := uploadRelease(ctx, sc, folder, text, list); err != nil {
+		if err := uploadRelease(ctx, term, folder, text, list); err != nil {
 			return err
 		}
 	}
-	return f.writeFiles(sc, text, list)
+	return f.writeFiles(term, text, list)
 }
 
 // plainTemplate turns what the CDK app wrote into the two files.
@@ -146,7 +146,7 @@ func (r releaseFolder) plainTemplate(written string, s release.Stack, at release
 }
 
 // writeFiles writes the two files, and prints their names.
-func (f templateFlags) writeFiles(sc terminalOutput, template []byte, list assetList) error {
+func (f templateFlags) writeFiles(term terminalOutput, template []byte, list assetList) error {
 	text, err := json.MarshalIndent(list, "", " ")
 	if err != nil {
 		return err
@@ -157,12 +157,12 @@ func (f templateFlags) writeFiles(sc terminalOutput, template []byte, list asset
 		}
 	}
 	name := filepath.Join(f.out, list.Stack)
-	return sc.writeText(name + ".template.json\n" + name + ".assets.json\n")
+	return term.writeText(name + ".template.json\n" + name + ".assets.json\n")
 }
 
 // uploadRelease puts into the bucket what is not there yet: the zips, and last the template, which nobody can deploy
 // before everything that it names is there. Repeating it goes on where it stopped.
-func uploadRelease(ctx context.Context, sc terminalOutput, folder releaseFolder, template []byte, list assetList) error {
+func uploadRelease(ctx context.Context, term terminalOutput, folder releaseFolder, template []byte, list assetList) error {
 	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
 		return fmt.Errorf("load aws configuration: %w", err)
@@ -185,13 +185,13 @@ func uploadRelease(ctx context.Context, sc terminalOutput, folder releaseFolder,
 			return fmt.Errorf("upload %s, file %d of %d: %w: nothing was deployed; the same command goes on from here", file.Path, i+1, len(list.Files), err)
 		}
 		if sent {
-			sc.writeMessage("uploaded s3://%s/%s", list.Bucket, file.Key)
+			term.writeMessage("uploaded s3://%s/%s", list.Bucket, file.Key)
 		}
 	}
 	if _, err := b.put(ctx, list.Template, "", template); err != nil {
 		return fmt.Errorf("upload the template: %w: nothing was deployed; the same command goes on from here", err)
 	}
-	sc.writeMessage("uploaded s3://%s/%s", list.Bucket, list.Template)
+	term.writeMessage("uploaded s3://%s/%s", list.Bucket, list.Template)
 	return nil
 }
 

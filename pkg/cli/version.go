@@ -68,7 +68,7 @@ func (v versionAnswer) answerText() string {
 	return strings.Join(append(lines, "Karpenter API "+strings.Join(v.APIs, ", "), v.Go+" "+v.Platform), "\n") + "\n"
 }
 
-func versionCommand(sc terminalOutput) *cobra.Command {
+func versionCommand(term terminalOutput) *cobra.Command {
 	var output outputForm
 	cmd := &cobra.Command{
 		Use: "version", Short: "Show the version of this program and the API versions of Karpenter that it speaks",
@@ -78,7 +78,7 @@ deployed in a cluster says the output Version of its stack.`,
 		RunE: func(*cobra.Command, []string) error {
 			build, _ := debug.ReadBuildInfo() // nil without it
 			v := describeVersion(build)
-			return sc.showAnswer(output, v, func() error { return sc.writeText(v.answerText()) })
+			return term.showAnswer(output, v, func() error { return term.writeText(v.answerText()) })
 		},
 	}
 	outputFlag(cmd, &output, "text", "json", "yaml")

@@ -63,9 +63,9 @@ func (b *buffered) state() string {
 
 func (b *buffered) provision(w *fake.World) *provision.Controller {
 	f := controllertest.Functions{World: w}
-	p := f.Provision(b.Ports)
-	p.Read, p.Buffers = b, b
-	return p
+	c := f.Provision(b.Ports)
+	c.Read, c.Buffers = b, b
+	return c
 }
 
 // Room is made for a buffer although no pod waits, and then kept without waiting for anything.

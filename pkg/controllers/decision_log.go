@@ -27,9 +27,9 @@ func (d *DecisionRecorder) RecordPass(ctx context.Context, said string, failed [
 	if WasRefused(ctx) { // in mode act too, while another controller leads
 		stamp.Mode = settings.ModeObserve
 	}
-	t, err := form(stamp)
-	if t.AddFaults(failed...); err == nil && t.HasDecision() {
-		err = d.To.WritePass(ctx, t)
+	p, err := form(stamp)
+	if p.AddFaults(failed...); err == nil && p.HasDecision() {
+		err = d.To.WritePass(ctx, p)
 	}
 	if err != nil {
 		d.Warn("decision log", "error", err)

@@ -11,7 +11,7 @@ import (
 
 type diaryFunc func(decisionlog.Pass) error
 
-func (f diaryFunc) WritePass(_ context.Context, t decisionlog.Pass) error { return f(t) }
+func (f diaryFunc) WritePass(_ context.Context, p decisionlog.Pass) error { return f(p) }
 
 // A decision is noted once while it stays the same, none is not noted, and an error is no reason to stop.
 func TestDecisionsAreNotedOnce(t *testing.T) {

@@ -41,8 +41,8 @@ func (m measures) Put(records ...metrics.Record) {
 // keptPasses are what was kept.
 type keptPasses []decisionlog.Pass
 
-func (k *keptPasses) WritePass(_ context.Context, t decisionlog.Pass) error {
-	*k = append(*k, t)
+func (k *keptPasses) WritePass(_ context.Context, p decisionlog.Pass) error {
+	*k = append(*k, p)
 	return nil
 }
 
@@ -244,9 +244,9 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 		notices = append(notices, interruption.Notice{Kind: interruption.Spot, Instance: i.ID, Time: f.World.Now()})
 	}
 	p := f.World.Ports(fake.Fault{})
-	i := f.Interruption(p)
+	controller := f.Interruption(p)
 	measured := measures{}
-	i.Metrics = measured
+	controller.Metrics = measured
 	bad := ""
 	p.Before = func(call string) {
 		if call == "taint node for termination" && bad == "" {
@@ -254,7 +254,7 @@ func TestOneNoticeThatFailsStopsNoOther(t *testing.T) {
 			panic("planted")
 		}
 	}
-	err := i.HandleNotices(t.Context(), notices...)
+	err := controller.HandleNotices(t.Context(), notices...)
 	if _, is := errors.AsType[*controllers.FaultError](err); !is || measured[metrics.Faults] != 1 {
 		t.Errorf("error %v, counted %v; calls %v", err, measured[metrics.Faults], p.Calls())
 	}

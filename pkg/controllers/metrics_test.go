@@ -23,9 +23,9 @@ func TestWhatProvisionAndLifecycleMeasure(t *testing.T) {
 
 	pass := func() []string {
 		got := &controllertest.MetricLines{}
-		p := f.Provision(w.Ports(fake.Fault{}))
-		p.Metrics = got
-		if err := p.Run(t.Context(), f.Once()); err != nil {
+		c := f.Provision(w.Ports(fake.Fault{}))
+		c.Metrics = got
+		if err := c.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		return got.All
@@ -64,12 +64,12 @@ func TestNoticesAreMeasured(t *testing.T) {
 	w.RunApp("web", 1, controllertest.PodOf(900, 512))
 	f.Rest(t, 2)
 	got := &controllertest.MetricLines{}
-	i := f.Interruption(w.Ports(fake.Fault{}))
-	i.Metrics = got
+	c := f.Interruption(w.Ports(fake.Fault{}))
+	c.Metrics = got
 	at := w.Now()
 	w.Advance(40 * time.Second)
 	id := w.Instances()[0].ID
-	if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: id, Time: at}, interruption.Notice{Kind: interruption.Spot, Instance: "i-0foreign", Time: at}); err != nil {
+	if err := c.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: id, Time: at}, interruption.Notice{Kind: interruption.Spot, Instance: "i-0foreign", Time: at}); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{`"cluster":"demo","joiner_notices_total":1,"karpenter_nodeclaims_disrupted_total":1,"reason":"spot_interrupted"}`, `"cluster":"demo","joiner_notice_handled_seconds":40}`}
@@ -81,7 +81,7 @@ func TestNoticesAreMeasured(t *testing.T) {
 		interruption.Scheduled: {`"cluster":"demo","joiner_notices_total":1,"reason":"scheduled_change"}`}, interruption.Running: nil, interruption.Ending: nil,
 	} {
 		got.All = nil
-		if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: id, Time: at}); err != nil {
+		if err := c.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: id, Time: at}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff(want, got.All); diff != "" {
@@ -96,9 +96,9 @@ func TestAPodThatRunsDoesNotWaitForADecision(t *testing.T) {
 	controllertest.HandleNotices(t, f, interruption.Notice{Kind: interruption.Spot, Instance: controllertest.FirstInstance(f),
 		Time: f.World.Now()})
 	got := &controllertest.MetricLines{}
-	p := f.Provision(f.World.Ports(fake.Fault{}))
-	p.Metrics = got
-	if err := p.Run(t.Context(), f.Once()); err != nil {
+	c := f.Provision(f.World.Ports(fake.Fault{}))
+	c.Metrics = got
+	if err := c.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	all := strings.Join(got.All, "\n")
@@ -112,9 +112,9 @@ func TestClaimsThatProvisionDeletesAreCounted(t *testing.T) {
 	counted := func(f *controllertest.Functions, rounds int) string {
 		got := &controllertest.MetricLines{}
 		for range rounds {
-			p := f.Provision(f.World.Ports(fake.Fault{}))
-			p.Metrics = got
-			if err := p.Run(t.Context(), f.Once()); err != nil {
+			c := f.Provision(f.World.Ports(fake.Fault{}))
+			c.Metrics = got
+			if err := c.Run(t.Context(), f.Once()); err != nil {
 				t.Fatal(err)
 			}
 			f.Rest(t, 1)
@@ -140,9 +140,9 @@ func TestInstancesThatEndAreCounted(t *testing.T) {
 		interruption.Ending: "instance_terminated", interruption.Ended: "instance_terminated"} {
 		f := controllertest.RunningPods(t)
 		got := &controllertest.MetricLines{}
-		i := f.Interruption(f.World.Ports(fake.Fault{}))
-		i.Metrics = got
-		if err := i.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: controllertest.FirstInstance(f), Time: f.World.Now()}); err != nil {
+		c := f.Interruption(f.World.Ports(fake.Fault{}))
+		c.Metrics = got
+		if err := c.HandleNotices(t.Context(), interruption.Notice{Kind: kind, Instance: controllertest.FirstInstance(f), Time: f.World.Now()}); err != nil {
 			t.Fatal(err)
 		}
 		if diff := cmp.Diff([]string{`"cluster":"demo","karpenter_nodeclaims_disrupted_total":1,"reason":"` + reason + `"}`}, got.All); diff != "" {
@@ -159,10 +159,10 @@ func TestPodsOfSleepingPoolsAreCountedApart(t *testing.T) {
 	w.RunApp("giant", 1, controllertest.PodOf(900_000, 512))
 	w.Advance(30 * time.Second)
 	w.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "@hourly", time.Hour })
-	p := f.Provision(w.Ports(fake.Fault{}))
+	c := f.Provision(w.Ports(fake.Fault{}))
 	got := &controllertest.MetricLines{}
-	p.Metrics = got
-	if err := p.Run(t.Context(), f.Once()); err != nil {
+	c.Metrics = got
+	if err := c.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	want := []string{`"cluster":"demo","joiner_pods_asleep_count":2,"karpenter_pods_provisioning_unbound_time_seconds":30,"karpenter_scheduler_unschedulable_pods_count":1}`}

@@ -40,39 +40,39 @@ func WithVolumes(ctx context.Context, read Reader, s cluster.Snapshot,
 // ReadSnapshot reads all of it, without volumes. The catalog comes first: meanwhile the cluster's watches get on, and
 // notices come in that the same decision is to see. What is unavailable comes after the cluster: a notice marks the
 // offering first and deletes the NodeClaim then, so that no replacement is of the same offering.
-func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+func (o Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	NoteStage(ctx, StageCatalog)
-	catalog, why, err := m.Prices.ReadCatalog(ctx)
+	catalog, why, err := o.Prices.ReadCatalog(ctx)
 	if err != nil {
 		return cluster.Snapshot{}, err
 	}
 	if why != "" {
-		m.Log.Warn("catalog: " + why)
+		o.Log.Warn("catalog: " + why)
 	}
 	NoteStage(ctx, StageReading)
-	s, err := m.Read.ReadSnapshot(ctx)
+	s, err := o.Read.ReadSnapshot(ctx)
 	if err != nil {
 		return s, err
 	}
 	s.Catalog = catalog
-	if s.Unavailable, err = m.Unavailable.ListUnavailable(ctx); err != nil {
+	if s.Unavailable, err = o.Unavailable.ListUnavailable(ctx); err != nil {
 		return s, err
 	}
-	if m.Rollouts != nil {
+	if o.Rollouts != nil {
 		NoteStage(ctx, StageRollouts)
-		if s, err = m.Rollouts.AddRollouts(ctx, s); err != nil {
+		if s, err = o.Rollouts.AddRollouts(ctx, s); err != nil {
 			return s, err
 		}
 	}
 	for i := range s.Classes {
-		s.Classes[i].ApplySettings(m.Rules.MemoryOverhead, m.Rules.ReservedENIs, m.Rules.OpenReservations,
-			m.Rules.IPv6)
+		s.Classes[i].ApplySettings(o.Rules.MemoryOverhead, o.Rules.ReservedENIs, o.Rules.OpenReservations,
+			o.Rules.IPv6)
 	}
-	if m.Levels != nil {
+	if o.Levels != nil {
 		NoteStage(ctx, StageLevels)
-		s.Classes = m.readClassLevels(ctx, s.Classes)
+		s.Classes = o.readClassLevels(ctx, s.Classes)
 	}
-	s.Now, s.Rules = m.Now(), m.Rules
+	s.Now, s.Rules = o.Now(), o.Rules
 	unused, _ := binpack.UnusedNodes(s)
 	for _, u := range unused {
 		s.Unused = append(s.Unused, u.Node)
@@ -83,7 +83,7 @@ func (m Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 // readClassLevels are the classes with what is left of their capacity reservations and subnets. Reservations that
 // cannot be read count as used up, and subnets as having room: the pods find something else, EC2 says what is not so,
 // and the next pass asks again.
-func (m Observer) readClassLevels(ctx context.Context, classes []instancetypes.Class) []instancetypes.Class {
+func (o Observer) readClassLevels(ctx context.Context, classes []instancetypes.Class) []instancetypes.Class {
 	reservations, subnets := map[string]bool{}, map[string]bool{}
 	for _, c := range classes {
 		for _, r := range c.Reservations {
@@ -93,13 +93,13 @@ func (m Observer) readClassLevels(ctx context.Context, classes []instancetypes.C
 			subnets[s.ID] = true
 		}
 	}
-	room := m.readLevel(ctx, "no capacity reservation is used in this pass", m.Levels.RemainingReservations,
+	room := o.readLevel(ctx, "no capacity reservation is used in this pass", o.Levels.RemainingReservations,
 		reservations)
-	free := m.readLevel(ctx, "the addresses of subnets are not counted in this pass", m.Levels.RemainingAddresses,
+	free := o.readLevel(ctx, "the addresses of subnets are not counted in this pass", o.Levels.RemainingAddresses,
 		subnets)
 	out := slices.Clone(classes)
 	for i := range out {
-		m.fillPlacementGroup(ctx, &out[i])
+		o.fillPlacementGroup(ctx, &out[i])
 		out[i].Reservations, out[i].Subnets = slices.Clone(out[i].Reservations), slices.Clone(out[i].Subnets)
 		for j := range out[i].Reservations {
 			out[i].Reservations[j].Remaining = room[out[i].Reservations[j].ID]
@@ -113,27 +113,27 @@ func (m Observer) readClassLevels(ctx context.Context, classes []instancetypes.C
 	return out
 }
 
-func (m Observer) readLevel(ctx context.Context, without string,
+func (o Observer) readLevel(ctx context.Context, without string,
 	read func(context.Context, []string) (map[string]int64, error), ids map[string]bool) map[string]int64 {
 	if len(ids) == 0 {
 		return nil
 	}
 	out, err := read(ctx, slices.Sorted(maps.Keys(ids)))
 	if err != nil {
-		m.Log.Warn(without, "error", err)
+		o.Log.Warn(without, "error", err)
 	}
 	return out
 }
 
 // fillPlacementGroup fills in the placement group of the class. Without it nothing can be launched for the class.
-func (m Observer) fillPlacementGroup(ctx context.Context, c *instancetypes.Class) {
+func (o Observer) fillPlacementGroup(ctx context.Context, c *instancetypes.Class) {
 	if c.Placement == nil {
 		return
 	}
-	group, err := m.Levels.FindGroup(ctx, *c.Placement)
+	group, err := o.Levels.FindGroup(ctx, *c.Placement)
 	switch {
 	case err != nil:
-		m.Log.Warn("class "+c.Name+" launches nothing in this pass", "error", err)
+		o.Log.Warn("class "+c.Name+" launches nothing in this pass", "error", err)
 		c.Ready, c.Message = false, err.Error()
 	case group == nil:
 		c.Ready, c.Message = false, "PlacementGroupNotFound: there is no placement group "+c.Placement.Selected()

@@ -102,15 +102,15 @@ func permissionCases(t *testing.T) []permissionCase {
 			return v.Run(t.Context(), f.Once())
 		}, calls(f)},
 		{"interruption", []string{"annotate NodeClaim", "mark 1 offerings", "wake lifecycle"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			i := f.Interruption(ports(f))
-			i.Permission, i.Log = p, log
+			c := f.Interruption(ports(f))
+			c.Permission, c.Log = p, log
 			_, id, _ := strings.Cut(first.ProviderID, "/i-")
-			return i.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: "i-" + id, Time: f.World.Now()})
+			return c.HandleNotices(t.Context(), interruption.Notice{Kind: interruption.Spot, Instance: "i-" + id, Time: f.World.Now()})
 		}, calls(f)},
 		{"disrupt", nil, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
-			d := pods.Disrupt(ports(pods))
-			d.Permission, d.Log = p, log
-			return d.Run(t.Context(), pods.Once())
+			c := pods.Disrupt(ports(pods))
+			c.Permission, c.Log = p, log
+			return c.Run(t.Context(), pods.Once())
 		}, calls(pods)},
 		{"refresh", []string{"annotate EC2NodeClass default", "write status of EC2NodeClass default", "write status of NodePool general", "annotate NodePool general"}, func(t *testing.T, p controllers.Permission, log *slog.Logger) error {
 			s.Did, s.Events = nil, nil
@@ -191,15 +191,15 @@ func TestAPassThatLosesThePermissionStops(t *testing.T) {
 		asked := 0
 		var log bytes.Buffer
 		ports := f.World.Ports(fake.Fault{})
-		p := f.Provision(ports)
-		p.Log = slog.New(slog.NewTextHandler(&log, nil))
-		p.Permission = func(context.Context) (bool, error) {
+		controller := f.Provision(ports)
+		controller.Log = slog.New(slog.NewTextHandler(&log, nil))
+		controller.Permission = func(context.Context) (bool, error) {
 			mu.Lock()
 			defer mu.Unlock()
 			asked++
 			return asked <= answers, nil
 		}
-		if err := p.Run(t.Context(), f.World.Now().Add(time.Minute)); err != nil {
+		if err := controller.Run(t.Context(), f.World.Now().Add(time.Minute)); err != nil {
 			t.Fatal(err)
 		}
 		created := len(slices.DeleteFunc(ports.Calls(), func(c string) bool { return c != "create claim" && c != "launch" }))
@@ -271,9 +271,9 @@ func TestACommandThatIsDueIsTold(t *testing.T) {
 	f.Rest(t, 1)
 	var log bytes.Buffer
 	ports := f.World.Ports(fake.Fault{})
-	d := f.Disrupt(ports)
-	d.Permission, d.Log = func(context.Context) (bool, error) { return false, nil }, slog.New(slog.NewTextHandler(&log, nil))
-	if err := d.Run(t.Context(), f.Once()); err != nil {
+	c := f.Disrupt(ports)
+	c.Permission, c.Log = func(context.Context) (bool, error) { return false, nil }, slog.New(slog.NewTextHandler(&log, nil))
+	if err := c.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(log.String(), "dry-run: begin ") || len(writes(ports.Calls())) > 0 {

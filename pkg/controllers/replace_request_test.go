@@ -215,12 +215,12 @@ func TestProtectedPodsLeaveAnInterruptedNodeInTime(t *testing.T) {
 func TestForeignInstancesCostOneCall(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	p := f.World.Ports(fake.Fault{})
-	i := f.Interruption(p)
-	i.Foreign = &notices.ForeignInstances{}
+	c := f.Interruption(p)
+	c.Foreign = &notices.ForeignInstances{}
 	event := []byte(`{"source":"aws.ec2","detail-type":"EC2 Instance State-change Notification","detail":{"instance-id":"i-0123456789abcdef0","state":"running"}}`)
 	handle := func() {
 		t.Helper()
-		if err := i.Handle(context.Background(), "state-change", event); err != nil {
+		if err := c.Handle(context.Background(), "state-change", event); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -255,15 +255,15 @@ func TestWhatConcernsNobodyCostsNoCall(t *testing.T) {
 	for old, now := range map[string]string{`"upcoming"`: `"closed"`, `"eventRegion": "us-west-2"`: `"eventRegion": "eu-central-1"`, `"entityValue": "i-`: `"entityValue": "h-`} {
 		f := controllertest.RunningPods(t)
 		p := f.World.Ports(fake.Fault{})
-		i := f.Interruption(p)
-		i.Place = notices.Location{Account: "111122223333", Region: "us-west-2"}
+		c := f.Interruption(p)
+		c.Place = notices.Location{Account: "111122223333", Region: "us-west-2"}
 		event := strings.ReplaceAll(string(sample), old, now)
-		if err := i.Handle(context.Background(), events.KindScheduledChange, []byte(event)); err != nil || len(p.Calls()) != 0 || event == string(sample) {
+		if err := c.Handle(context.Background(), events.KindScheduledChange, []byte(event)); err != nil || len(p.Calls()) != 0 || event == string(sample) {
 			t.Errorf("%s: calls %v, error %v", now, p.Calls(), err)
 		}
 		// A copy of the event that another region delivers counts.
 		event = strings.Replace(string(sample), `"region": "us-west-2"`, `"region": "us-east-1"`, 1)
-		if err := i.Handle(context.Background(), events.KindScheduledChange, []byte(event)); err != nil || len(p.Calls()) != 1 {
+		if err := c.Handle(context.Background(), events.KindScheduledChange, []byte(event)); err != nil || len(p.Calls()) != 1 {
 			t.Errorf("a copy: calls %v, error %v", p.Calls(), err)
 		}
 	}

@@ -86,16 +86,16 @@ type Watcher struct {
 }
 
 // keepLease takes the lease or goes on with it. One that cannot be kept costs others a wake-up.
-func (v *Watcher) keepLease(ctx context.Context) {
-	if v.end != nil || v.Lease == nil {
+func (w *Watcher) keepLease(ctx context.Context) {
+	if w.end != nil || w.Lease == nil {
 		return
 	}
-	if may, err := MayWrite(BeginPass(ctx, v.Permission)); err != nil || !may {
+	if may, err := MayWrite(BeginPass(ctx, w.Permission)); err != nil || !may {
 		return
 	}
-	release, ok, err := v.Lease.Acquire(ctx, v.Name, v.Holder, watchTTL)
+	release, ok, err := w.Lease.Acquire(ctx, w.Name, w.Holder, watchTTL)
 	if err != nil {
-		v.Log.Warn("cannot acquire watch lease", "error", err)
+		w.Log.Warn("cannot acquire watch lease", "error", err)
 	}
 	if err != nil || !ok {
 		return
@@ -104,36 +104,36 @@ func (v *Watcher) keepLease(ctx context.Context) {
 	renewed := make(chan struct{})
 	go func() {
 		defer close(renewed)
-		v.renewLease(under)
+		w.renewLease(under)
 	}()
-	v.end = func(ctx context.Context) {
+	w.end = func(ctx context.Context) {
 		stop()
 		<-renewed // or it would take the lease back after its release
 		if err := release(context.WithoutCancel(ctx)); err != nil {
-			v.Log.Warn("cannot release watch lease", "error", err)
+			w.Log.Warn("cannot release watch lease", "error", err)
 		}
 	}
 }
 
 // BeginWatch keeps the lease from now on, if the invocation has work and time left: what a pass does may take seconds,
 // and nobody need be woken meanwhile.
-func (v *Watcher) BeginWatch(ctx context.Context, left time.Duration) {
+func (w *Watcher) BeginWatch(ctx context.Context, left time.Duration) {
 	if left > watchEnd {
-		v.keepLease(ctx)
+		w.keepLease(ctx)
 	}
 }
 
 // ReleaseLease gives the lease back and reports whether there was one.
-func (v *Watcher) ReleaseLease(ctx context.Context) bool {
-	if v.end == nil {
+func (w *Watcher) ReleaseLease(ctx context.Context) bool {
+	if w.end == nil {
 		return false
 	}
-	v.end(ctx)
-	v.end = nil
+	w.end(ctx)
+	w.end = nil
 	return true
 }
 
-func (v *Watcher) renewLease(ctx context.Context) {
+func (w *Watcher) renewLease(ctx context.Context) {
 	tick := time.NewTicker(watchRenew)
 	defer tick.Stop()
 	for {
@@ -142,12 +142,12 @@ func (v *Watcher) renewLease(ctx context.Context) {
 			return
 		case <-tick.C:
 		}
-		if may, err := MayWrite(BeginPass(ctx, v.Permission)); err != nil || !may {
+		if may, err := MayWrite(BeginPass(ctx, w.Permission)); err != nil || !may {
 			continue
 		}
 		// A renewal that fails is tried again; when the lease runs out others wake us, which does no harm.
-		if _, _, err := v.Lease.Acquire(ctx, v.Name, v.Holder, watchTTL); err != nil && ctx.Err() == nil {
-			v.Log.Warn("cannot renew watch lease", "error", err)
+		if _, _, err := w.Lease.Acquire(ctx, w.Name, w.Holder, watchTTL); err != nil && ctx.Err() == nil {
+			w.Log.Warn("cannot renew watch lease", "error", err)
 		}
 	}
 }
@@ -166,20 +166,20 @@ func TimeToWatch(left, took time.Duration) time.Duration {
 // the time until the end of watching; the longest pass of the invocation says how long the next one may take. After it
 // had the lease there is one more, since somebody may have relied on it, unless that one would be cut off: then the
 // next tick of the schedule looks.
-func (v *Watcher) ContinueWatch(ctx context.Context, busy bool, left, longest time.Duration) bool {
+func (w *Watcher) ContinueWatch(ctx context.Context, busy bool, left, longest time.Duration) bool {
 	spare := TimeToWatch(left, longest)
 	if busy && spare > watchEnd {
-		v.keepLease(ctx)
+		w.keepLease(ctx)
 		return true
 	}
-	if v.ReleaseLease(ctx) {
+	if w.ReleaseLease(ctx) {
 		if fitsLastPass(left, longest) {
 			return true
 		}
-		v.Log.Warn("no last pass: it would take longer than what is left", "left", left.String(), "takes", longest.String())
+		w.Log.Warn("no last pass: it would take longer than what is left", "left", left.String(), "takes", longest.String())
 		return false
 	}
-	return (busy || v.inheritsWatch(ctx)) && spare > 0
+	return (busy || w.inheritsWatch(ctx)) && spare > 0
 }
 
 // mayOverrun is the time that a pass may take after the end of watching, before the invocation has to end.
@@ -190,14 +190,14 @@ func fitsLastPass(left, longest time.Duration) bool { return longest < left+mayO
 
 // inheritsWatch reports whether an idle invocation has to look again because another one, which died, still seems to
 // watch: what was left to that one is for this one, and the last look comes after it does not seem so any more.
-func (v *Watcher) inheritsWatch(ctx context.Context) bool {
-	if v.Lease == nil {
+func (w *Watcher) inheritsWatch(ctx context.Context) bool {
+	if w.Lease == nil {
 		return false
 	}
-	before := v.others
-	sign, err := v.Lease.LeaseSign(ctx, v.Name)
-	if v.others = sign != ""; err != nil {
-		v.Log.Warn("cannot read watch lease", "error", err)
+	before := w.others
+	sign, err := w.Lease.LeaseSign(ctx, w.Name)
+	if w.others = sign != ""; err != nil {
+		w.Log.Warn("cannot read watch lease", "error", err)
 	}
-	return v.others || before
+	return w.others || before
 }

@@ -33,7 +33,7 @@ func (s *signs) Acquire(_ context.Context, name, holder string, _ time.Duration)
 // says so no longer, but goes on looking.
 func TestWatchLease(t *testing.T) {
 	s := &signs{}
-	v := Watcher{Lease: s, Name: WatchLeaseName("lifecycle"), Holder: "me", Log: slog.New(slog.DiscardHandler)}
+	w := Watcher{Lease: s, Name: WatchLeaseName("lifecycle"), Holder: "me", Log: slog.New(slog.DiscardHandler)}
 	for i, c := range []struct {
 		busy  bool
 		left  time.Duration
@@ -51,33 +51,33 @@ func TestWatchLease(t *testing.T) {
 		{true, 0, false, nil},
 	} {
 		s.said = nil
-		if got := v.ContinueWatch(t.Context(), c.busy, c.left, 0); got != c.stays || !slices.Equal(s.said, c.said) {
+		if got := w.ContinueWatch(t.Context(), c.busy, c.left, 0); got != c.stays || !slices.Equal(s.said, c.said) {
 			t.Errorf("step %d: stays %t and does %q, want %t and %q", i, got, s.said, c.stays, c.said)
 		}
 	}
 	// A pass with something to do tells so before it does it. When that takes all the time there was, somebody may have
 	// relied on it.
 	s.said = nil
-	v.BeginWatch(t.Context(), 3*time.Second)
+	w.BeginWatch(t.Context(), 3*time.Second)
 	if len(s.said) > 0 {
 		t.Errorf("shortly before its end it begins to watch: %q", s.said)
 	}
-	v.BeginWatch(t.Context(), 4*time.Second)
-	if got := v.ContinueWatch(t.Context(), true, -time.Second, 0); !got || len(s.said) != 2 {
+	w.BeginWatch(t.Context(), 4*time.Second)
+	if got := w.ContinueWatch(t.Context(), true, -time.Second, 0); !got || len(s.said) != 2 {
 		t.Errorf("after a pass that took all its time it looks again: %t, and does %q", got, s.said)
 	}
-	if v.ContinueWatch(t.Context(), true, -2*time.Second, 0) {
+	if w.ContinueWatch(t.Context(), true, -2*time.Second, 0) {
 		t.Error("it looks for ever")
 	}
 	// One that died is waited for, and then looked for once more.
 	for i, c := range []struct{ others, stays bool }{{true, true}, {true, true}, {false, true}, {false, false}} {
 		s.others = c.others
-		if got := v.ContinueWatch(t.Context(), false, time.Minute, 0); got != c.stays {
+		if got := w.ContinueWatch(t.Context(), false, time.Minute, 0); got != c.stays {
 			t.Errorf("look %d while another seems to watch (%t): stays %t", i, c.others, got)
 		}
 	}
 	s.err = errors.New("the API server is away")
-	if !v.ContinueWatch(t.Context(), true, time.Minute, 0) || v.ContinueWatch(t.Context(), false, time.Minute, 0) {
+	if !w.ContinueWatch(t.Context(), true, time.Minute, 0) || w.ContinueWatch(t.Context(), false, time.Minute, 0) {
 		t.Error("without a lease it must watch all the same, and need not look again when others wake it")
 	}
 }
@@ -85,10 +85,10 @@ func TestWatchLease(t *testing.T) {
 // TestNobodyTellsOfAWatchWithoutPermission: an invocation that only observes may stay, and takes no lease.
 func TestNobodyTellsOfAWatchWithoutPermission(t *testing.T) {
 	s := &signs{}
-	v := Watcher{Lease: s, Name: WatchLeaseName("provision"), Holder: "me", Log: slog.New(slog.DiscardHandler),
+	w := Watcher{Lease: s, Name: WatchLeaseName("provision"), Holder: "me", Log: slog.New(slog.DiscardHandler),
 		Permission: func(context.Context) (bool, error) { return false, nil }}
-	v.BeginWatch(t.Context(), time.Minute)
-	if !v.ContinueWatch(t.Context(), true, time.Minute, 0) || len(s.said) > 0 {
+	w.BeginWatch(t.Context(), time.Minute)
+	if !w.ContinueWatch(t.Context(), true, time.Minute, 0) || len(s.said) > 0 {
 		t.Errorf("without permission to write it does %q", s.said)
 	}
 }

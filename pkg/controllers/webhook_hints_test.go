@@ -42,9 +42,9 @@ func TestWhatPushMissed(t *testing.T) {
 			w.RunApp("giant", 1, controllertest.PodOf(900_000, 512)) // waits with a reason, announced or not
 			w.Advance(c.waits)
 			got := &controllertest.MetricLines{}
-			p := f.Provision(w.Ports(fake.Fault{}))
-			p.Metrics, p.Hints.Since = got, c.since
-			if err := p.Run(t.Context(), f.World.Now().Add(5*time.Second)); err != nil { // only the first pass counts
+			controller := f.Provision(w.Ports(fake.Fault{}))
+			controller.Metrics, controller.Hints.Since = got, c.since
+			if err := controller.Run(t.Context(), f.World.Now().Add(5*time.Second)); err != nil { // only the first pass counts
 				t.Fatal(err)
 			}
 			if n := missed(got); n != c.provision {
@@ -76,17 +76,17 @@ func TestAnAnnouncementIsWaitedFor(t *testing.T) {
 	w := controllertest.NewWorld()
 	f := &controllertest.Functions{World: w}
 	late := &latecomer{Ports: w.Ports(fake.Fault{}), come: func() { w.RunApp("web", 1, controllertest.PodOf(900, 512)) }}
-	p := f.Provision(late.Ports)
-	p.Read = late
-	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
+	c := f.Provision(late.Ports)
+	c.Read = late
+	if err := c.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if late.waits != 0 {
 		t.Error("an invocation that nothing was announced to stayed without work")
 	}
-	p = f.Provision(late.Ports)
-	p.Read, p.Hints = late, controllers.PushHints{Until: w.Now().Add(2 * time.Second)}
-	if err := p.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
+	c = f.Provision(late.Ports)
+	c.Read, c.Hints = late, controllers.PushHints{Until: w.Now().Add(2 * time.Second)}
+	if err := c.Run(t.Context(), w.Now().Add(50*time.Second)); err != nil {
 		t.Fatal(err)
 	}
 	if late.waits == 0 || len(w.Instances()) != 1 {

@@ -46,21 +46,21 @@ func ShadowOf(all []Record, span time.Duration) Comparison {
 	if len(all) == 0 {
 		return out
 	}
-	w := comparer{seen: map[string]time.Time{}, span: span}
+	c := comparer{seen: map[string]time.Time{}, span: span}
 	out.Since, out.Until, out.Passes = all[0].Time, all[len(all)-1].Time, len(all)
 	for i, r := range all {
 		if r.Mode != "observe" {
 			out.Acted++
 		}
-		w.enterSpan(r)
+		c.enterSpan(r)
 		if i > 0 {
-			w.countAdded(all[i-1], r)
-			out.SavedUS += w.countSaved(all[i-1].Time, r.Time)
+			c.countAdded(all[i-1], r)
+			out.SavedUS += c.countSaved(all[i-1].Time, r.Time)
 		}
-		w.addLaunch(r)
-		w.addRemoval(r)
+		c.addLaunch(r)
+		c.addRemoval(r)
 	}
-	out.Spans = w.spans
+	out.Spans = c.spans
 	for i := range out.Spans {
 		s := &out.Spans[i]
 		s.Difference = s.LaunchUSD - s.GrownUSD - s.SavesUSD
@@ -86,67 +86,67 @@ type comparer struct {
 }
 
 // enterSpan begins the span of the record if it is not the last one.
-func (w *comparer) enterSpan(r Record) {
-	start := r.Time.Truncate(w.span)
-	if n := len(w.spans); n == 0 || w.spans[n-1].Start.Before(start) {
+func (c *comparer) enterSpan(r Record) {
+	start := r.Time.Truncate(c.span)
+	if n := len(c.spans); n == 0 || c.spans[n-1].Start.Before(start) {
 		s := ComparisonSpan{Start: start}
-		if w.proposalIsCurrent(r.Time) {
-			s.Removals, s.SavesUSD = w.removals, w.saves
+		if c.proposalIsCurrent(r.Time) {
+			s.Removals, s.SavesUSD = c.removals, c.saves
 		}
-		w.spans = append(w.spans, s)
+		c.spans = append(c.spans, s)
 	}
-	s := w.currentSpan()
+	s := c.currentSpan()
 	s.Nodes, s.HourlyUSD = r.Fleet.Nodes+r.Fleet.Foreign, r.Fleet.AllUSD
 }
 
-func (w *comparer) currentSpan() *ComparisonSpan { return &w.spans[len(w.spans)-1] }
+func (c *comparer) currentSpan() *ComparisonSpan { return &c.spans[len(c.spans)-1] }
 
-func (w *comparer) proposalIsCurrent(at time.Time) bool {
-	return !w.proposed.IsZero() && at.Sub(w.proposed) <= proposalValidFor
+func (c *comparer) proposalIsCurrent(at time.Time) bool {
+	return !c.proposed.IsZero() && at.Sub(c.proposed) <= proposalValidFor
 }
 
 // countAdded counts what was added between two passes.
-func (w *comparer) countAdded(before, r Record) {
+func (c *comparer) countAdded(before, r Record) {
 	if more := r.Fleet.Nodes + r.Fleet.Foreign - before.Fleet.Nodes - before.Fleet.Foreign; more > 0 {
-		w.currentSpan().Grown += more
-		w.currentSpan().GrownUSD += max(0, r.Fleet.AllUSD-before.Fleet.AllUSD)
+		c.currentSpan().Grown += more
+		c.currentSpan().GrownUSD += max(0, r.Fleet.AllUSD-before.Fleet.AllUSD)
 	}
 }
 
 // countSaved returns what the standing proposals would have saved between two passes, in USD.
-func (w *comparer) countSaved(from, to time.Time) float64 {
-	if w.proposed.IsZero() {
+func (c *comparer) countSaved(from, to time.Time) float64 {
+	if c.proposed.IsZero() {
 		return 0
 	}
-	if end := w.proposed.Add(proposalValidFor); to.After(end) {
+	if end := c.proposed.Add(proposalValidFor); to.After(end) {
 		to = end
 	}
-	return max(0, to.Sub(from).Hours()) * w.saves
+	return max(0, to.Sub(from).Hours()) * c.saves
 }
 
-func (w *comparer) addLaunch(r Record) {
+func (c *comparer) addLaunch(r Record) {
 	for _, l := range r.Launches {
 		names := slices.Clone(l.Names)
 		slices.Sort(names)
 		key := strings.Join(names, ",")
-		if at, ok := w.seen[key]; !ok || r.Time.Sub(at) > countedFor {
-			w.currentSpan().Launches++
-			w.currentSpan().LaunchUSD += l.HourlyUSD
+		if at, ok := c.seen[key]; !ok || r.Time.Sub(at) > countedFor {
+			c.currentSpan().Launches++
+			c.currentSpan().LaunchUSD += l.HourlyUSD
 		}
-		w.seen[key] = r.Time
+		c.seen[key] = r.Time
 	}
 }
 
-func (w *comparer) addRemoval(r Record) {
+func (c *comparer) addRemoval(r Record) {
 	if r.Function != Disrupt {
 		return
 	}
-	w.saves, w.removals, w.proposed = 0, 0, r.Time
+	c.saves, c.removals, c.proposed = 0, 0, r.Time
 	for _, x := range r.Removals {
 		if x.Stage == "propose" || x.Stage == "begin" || x.Stage == "report" {
-			w.saves += x.SavesUSD
-			w.removals += len(x.Claims)
+			c.saves += x.SavesUSD
+			c.removals += len(x.Claims)
 		}
 	}
-	w.currentSpan().Removals, w.currentSpan().SavesUSD = w.removals, w.saves
+	c.currentSpan().Removals, c.currentSpan().SavesUSD = c.removals, c.saves
 }

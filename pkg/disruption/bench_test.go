@@ -141,10 +141,10 @@ func (y *yard) addNode(i int, t instancetypes.Type, sale, zone string) cluster.N
 func (y *yard) fill(n cluster.Node, free resources.List) {
 	zone := n.Labels[corev1.LabelTopologyZone]
 	here := map[*app]bool{}
-	x := simulator.NewNode(n.Name, n.Labels, nil, resources.List{}, resources.List{})
+	node := simulator.NewNode(n.Name, n.Labels, nil, resources.List{}, resources.List{})
 	for misses := 0; misses < 20; misses++ {
 		a := y.apps[y.rand.IntN(len(y.apps))]
-		if !a.pod.Need.FitsIn(free) || !x.SelectedBy(&a.pod) || a.alone && here[a] || a.zones != nil && a.crowds(zone) {
+		if !a.pod.Need.FitsIn(free) || !node.SelectedBy(&a.pod) || a.alone && here[a] || a.zones != nil && a.crowds(zone) {
 			continue
 		}
 		misses, here[a] = -1, true

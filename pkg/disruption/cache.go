@@ -23,11 +23,11 @@ type reportedCommand struct {
 	reasons map[string]RetainedReason // why nodes stay, as found on the way
 }
 
-func (d *Cache) offerings() *binpack.OfferingCache {
-	if d == nil {
+func (c *Cache) offerings() *binpack.OfferingCache {
+	if c == nil {
 		return nil
 	}
-	return &d.OfferingCache
+	return &c.OfferingCache
 }
 
 // recallReported returns the command about the proposal that a pass before reported from the same inputs.

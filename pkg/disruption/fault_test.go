@@ -138,12 +138,12 @@ func TestACommandUnderWayMayFail(t *testing.T) {
 // The cache of a pass that failed is not used again: what it was finding out may be wrong.
 func TestTheCacheOfOfferingsIsEmptiedWhenAPassFails(t *testing.T) {
 	w := half(t)
-	d := &Cache{}
-	if NextFrom(w.Snapshot, Memory{}, w.Market, d); cmp.Equal(fmt.Sprintf("%+v", Cache{}), fmt.Sprintf("%+v", *d)) {
+	c := &Cache{}
+	if NextFrom(w.Snapshot, Memory{}, w.Market, c); cmp.Equal(fmt.Sprintf("%+v", Cache{}), fmt.Sprintf("%+v", *c)) {
 		t.Fatal("the cache keeps nothing")
 	}
 	w.Snapshot.Follower = &faults.Fault{Stage: stageQuestion, About: "claim-"}
-	if NextFrom(w.Snapshot, Memory{}, w.Market, d); !cmp.Equal(fmt.Sprintf("%+v", Cache{}), fmt.Sprintf("%+v", *d)) {
-		t.Errorf("the cache keeps %+v", *d)
+	if NextFrom(w.Snapshot, Memory{}, w.Market, c); !cmp.Equal(fmt.Sprintf("%+v", Cache{}), fmt.Sprintf("%+v", *c)) {
+		t.Errorf("the cache keeps %+v", *c)
 	}
 }

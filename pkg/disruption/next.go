@@ -12,17 +12,17 @@ func Next(s cluster.Snapshot, m Memory, sells binpack.Offerings) (Plan, Memory) 
 }
 
 // NextFrom is Next with what earlier passes found out, which saves time and changes no decision.
-// sells belongs to d. Nodes, pods and NodePools about which the decision fails are left out; the others are decided
+// sells belongs to c. Nodes, pods and NodePools about which the decision fails are left out; the others are decided
 // about.
-func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) (Plan, Memory) {
+func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, c *Cache) (Plan, Memory) {
 	type next struct {
 		Plan
 		Memory
 	}
-	stock, broken := d, false
+	stock, broken := c, false
 	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: maxTries,
 		Take: func(s cluster.Snapshot) (n next) {
-			if broken && d != nil { // what was being found out when it failed may be wrong
+			if broken && c != nil { // what was being found out when it failed may be wrong
 				stock, sells = nil, binpack.ResolveOfferings(s)
 			}
 			broken = true
@@ -30,8 +30,8 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) (
 			broken = false
 			return n
 		}})
-	if stock != d || broken && d != nil {
-		*d = Cache{}
+	if stock != c || broken && c != nil {
+		*c = Cache{}
 	}
 	p, after := found.Out.Plan, found.Out.Memory
 	if found.Failed {

@@ -18,13 +18,13 @@ type nodeIndex struct {
 func newNodeIndex(s cluster.Snapshot) nodeIndex {
 	x := nodeIndex{byClaim: map[string]*stateNode{}}
 	on := s.PodsByNode()
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil {
 			continue
 		}
-		n := &stateNode{StateNode: h}
-		if h.Node != nil {
-			n.pods = on[h.Node.Name]
+		n := &stateNode{StateNode: node}
+		if node.Node != nil {
+			n.pods = on[node.Node.Name]
 			slices.SortFunc(n.pods, simulator.ByKey)
 		}
 		x.nodes = append(x.nodes, n)

@@ -221,12 +221,12 @@ func (ps *pass) findReportedAgain(m *Memory) (Command, bool) {
 }
 
 // AskAbout decides about one node as a pass does that looks at no other, and has as much work as it takes. It returns
-// the command that the node would go by, and whether there is one. d is kept from one question to the next; nil keeps
-// nothing.
-func AskAbout(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache, claim string) (Command, bool) {
+// the command that the node would go by, and whether there is one. cache is kept from one question to the next; nil
+// keeps nothing.
+func AskAbout(s cluster.Snapshot, m Memory, sells binpack.Offerings, cache *Cache, claim string) (Command, bool) {
 	var p Plan
 	m.Overruns = Overruns{}
-	st := newState(s, m, sells, d)
+	st := newState(s, m, sells, cache)
 	if st.byClaim[claim] == nil {
 		return Command{}, false
 	}

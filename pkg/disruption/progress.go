@@ -134,8 +134,8 @@ func isTainted(n *cluster.Node) bool {
 func (pr *progress) podWithoutRoom() func(*runningCommand) string {
 	why := pr.podsWithoutRoomNow()
 	ready := map[string]bool{}
-	for _, h := range pr.state.snapshot.StateNodes() {
-		ready[h.Name()] = h.Initialized() && h.Node.Ready || h.ReadyForNominated()
+	for _, node := range pr.state.snapshot.StateNodes() {
+		ready[node.Name()] = node.Initialized() && node.Node.Ready || node.ReadyForNominated()
 	}
 	for i := range pr.state.snapshot.Pods { // one that is still ending may be in the way
 		p := &pr.state.snapshot.Pods[i]
@@ -223,8 +223,8 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 		return out
 	}
 	unready := map[string]bool{}
-	for _, h := range pr.state.snapshot.StateNodes() {
-		unready[h.Name()] = !ready[h.Name()]
+	for _, node := range pr.state.snapshot.StateNodes() {
+		unready[node.Name()] = !ready[node.Name()]
 	}
 	planned := pr.state.base.NodeByPod()
 	b := simulator.New(pr.state.snapshot, unready)
@@ -258,14 +258,14 @@ func (pr *progress) unschedulableOfCommands(ready map[string]bool, why map[strin
 
 // heldFor returns the nodes that are held for some of the pods.
 func (pr *progress) heldFor(b *simulator.Simulator, pods map[string]bool) (out []simulator.NominatedNode) {
-	for _, h := range pr.state.snapshot.StateNodes() {
-		x := b.Node(h.Name())
-		if x == nil || !h.AwaitsNominated() {
+	for _, node := range pr.state.snapshot.StateNodes() {
+		n := b.Node(node.Name())
+		if n == nil || !node.AwaitsNominated() {
 			continue
 		}
-		mine := slices.DeleteFunc(pr.state.podsByKeys(h.Claim.NominatedPods()),
+		mine := slices.DeleteFunc(pr.state.podsByKeys(node.Claim.NominatedPods()),
 			func(p *cluster.Pod) bool { return !pods[p.Key()] })
-		out = append(out, simulator.NominatedNode{At: x, Pods: mine})
+		out = append(out, simulator.NominatedNode{At: n, Pods: mine})
 	}
 	return out
 }

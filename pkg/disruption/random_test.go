@@ -158,9 +158,9 @@ func (w *world) homed() (n int) {
 // for, and those about which more decides, run where the packer puts them.
 func (w *world) emptiestFirst(seed uint64) {
 	b := simulator.New(w.Snapshot, nil)
-	for _, h := range w.Snapshot.StateNodes() {
-		if x := b.Node(h.Name()); x != nil {
-			x.SetHeld(h.AwaitsNominated())
+	for _, node := range w.Snapshot.StateNodes() {
+		if n := b.Node(node.Name()); n != nil {
+			n.SetHeld(node.AwaitsNominated())
 		}
 	}
 	var waiting []*cluster.Pod
@@ -202,9 +202,9 @@ func (w *world) provision() int {
 func (w *world) judge(t *testing.T, seed uint64) {
 	t.Helper()
 	out := map[string][]string{}
-	for _, h := range w.Snapshot.StateNodes() {
-		if h.Claim != nil && h.Node != nil && (h.MarkedForDeletion() || !h.Node.Ready) && h.Initialized() {
-			out[h.Pool()] = append(out[h.Pool()], h.Name())
+	for _, node := range w.Snapshot.StateNodes() {
+		if node.Claim != nil && node.Node != nil && (node.MarkedForDeletion() || !node.Node.Ready) && node.Initialized() {
+			out[node.Pool()] = append(out[node.Pool()], node.Name())
 		}
 	}
 	for pool, nodes := range out {

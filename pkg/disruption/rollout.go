@@ -32,7 +32,7 @@ func (n *stateNode) awaitsTrial() bool {
 }
 
 // rolloutRefusal returns why the NodeRollout of its pool keeps a drifted node.
-func (ps *candidates) rolloutRefusal(n *stateNode) refusal {
+func (cs *candidates) rolloutRefusal(n *stateNode) refusal {
 	if !n.driftedByClass() {
 		return refusal{}
 	}
@@ -40,7 +40,7 @@ func (ps *candidates) rolloutRefusal(n *stateNode) refusal {
 	switch own := r.RevisionOf(*n.Claim); {
 	case n.awaitsTrial() && own == r.Try, !n.awaitsTrial() && own == r.ComparedWith(*n.Claim):
 		return refusal{IneligibleRollout, "NodeRollout " + r.Name + " leaves nodes of revision " + own + " as they are"}
-	case n.awaitsTrial() && len(n.moving) > 0 && ps.budget.slotsLeft(*r) <= 0:
+	case n.awaitsTrial() && len(n.moving) > 0 && cs.budget.slotsLeft(*r) <= 0:
 		return refusal{IneligibleRollout, "the step of NodeRollout " + r.Name + " allows no more nodes of revision " + r.Try}
 	}
 	return refusal{}
@@ -194,8 +194,8 @@ func (ps *pass) launchForAll(n *stateNode) (one *plan.Launch, wait bool) {
 func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) bool {
 	return p.Requirements.Has(v1.LabelCapacityType, o.CapacityType) &&
 		p.Requirements.Has(corev1.LabelTopologyZone, o.Zone) &&
-		slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool {
-			return m.Covers(o.OfferingKey, s.Now)
+		slices.ContainsFunc(s.Unavailable, func(u instancetypes.UnavailableOffering) bool {
+			return u.Covers(o.OfferingKey, s.Now)
 		})
 }
 

@@ -285,8 +285,8 @@ func (s *setSearch) greedySet(all []*stateNode, replace bool) []*stateNode {
 	earnings := map[*stateNode]float64{}
 	var out []*stateNode
 	for _, n := range all {
-		x := b.Node(n.Node.Name)
-		if x == nil || x.Bound() > 0 {
+		node := b.Node(n.Node.Name)
+		if node == nil || node.Bound() > 0 {
 			continue // pods would move twice
 		}
 		if used[n.pool.Name] >= s.budget.Left(n.pool.Name, v1.DisruptionUnderutilized) {

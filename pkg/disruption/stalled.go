@@ -45,8 +45,8 @@ func (pr *progress) predictUnschedulable() func(*runningCommand) string {
 	why := w.podsWithoutRoomNow()
 	ready := map[string]bool{}
 	leaving := map[string]bool{}
-	for _, h := range w.state.snapshot.StateNodes() {
-		ready[h.Name()], leaving[h.Name()] = true, h.Deleting()
+	for _, node := range w.state.snapshot.StateNodes() {
+		ready[node.Name()], leaving[node.Name()] = true, node.Deleting()
 	}
 	left := w.unschedulableOfCommands(ready, why)
 	var coming []cluster.Pod

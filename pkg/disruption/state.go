@@ -35,16 +35,16 @@ const (
 	replaceTimeout = 10 * time.Minute
 )
 
-func rulesOf(r cluster.Settings) disruptionRules {
-	payback := cmp.Or(r.ConsolidationPayback, time.Hour)
+func rulesOf(settings cluster.Settings) disruptionRules {
+	payback := cmp.Or(settings.ConsolidationPayback, time.Hour)
 	return disruptionRules{
 		payback:              payback,
 		retryAfter:           min(payback, time.Hour),
-		moveUSD:              cmp.Or(r.PodEvictionCostUSD, 0.0012),
-		steps:                cmp.Or(r.ConsolidationMaxEvaluations, 24),
-		drifted:              max(1, r.DriftedPerCommand),
-		minSpotInstanceTypes: r.LeastSpotTypes(),
-		noSpotToSpot:         r.NoSpotToSpotConsolidation,
+		moveUSD:              cmp.Or(settings.PodEvictionCostUSD, 0.0012),
+		steps:                cmp.Or(settings.ConsolidationMaxEvaluations, 24),
+		drifted:              max(1, settings.DriftedPerCommand),
+		minSpotInstanceTypes: settings.LeastSpotTypes(),
+		noSpotToSpot:         settings.NoSpotToSpotConsolidation,
 	}
 }
 
@@ -96,8 +96,8 @@ type State struct {
 
 func (st *State) now() time.Time { return st.snapshot.Now }
 
-// newState reads the snapshot. d, if there is one, holds what earlier passes found out about what is sold.
-func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *State {
+// newState reads the snapshot. c, if there is one, holds what earlier passes found out about what is sold.
+func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, c *Cache) *State {
 	s = nomination.ResolveOwnerNominations(s)
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
@@ -122,7 +122,7 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, d *Cache) *
 			st.virtual[p.Key()] = true
 		}
 	}
-	st.resolve, st.cache = func() *binpack.WhatIf { return d.offerings().WhatIf(s, sells) }, d
+	st.resolve, st.cache = func() *binpack.WhatIf { return c.offerings().WhatIf(s, sells) }, c
 	if st.hasWork() {
 		st.base = st.planSnapshot(st.withNewReplacements())
 	}
@@ -218,16 +218,16 @@ func (st *State) hasWork() bool {
 
 // priceOf returns what the node costs, as its claim's labels say what it is, whether or not more of it can be had. 0 is
 // unknown.
-func (st *State) priceOf(h cluster.StateNode, p cluster.Pool) (o instancetypes.OfferingKey, usd float64) {
-	o = h.OfferingKey()
+func (st *State) priceOf(node cluster.StateNode, p cluster.Pool) (o instancetypes.OfferingKey, usd float64) {
+	o = node.OfferingKey()
 	t, ok := st.typeIn(p, o.Type)
 	if !ok {
 		return o, 0
 	}
 	for _, x := range t.Offerings {
 		if x.OfferingKey == o && len(x.Paid) == 0 && (x.Reservation == nil ||
-			x.Reservation.ID == h.Claim.Labels[instancetypes.LabelReservationID]) {
-			if part := st.paidShares[h.Claim.Name]; part > 0 && x.Reservation == nil {
+			x.Reservation.ID == node.Claim.Labels[instancetypes.LabelReservationID]) {
+			if part := st.paidShares[node.Claim.Name]; part > 0 && x.Reservation == nil {
 				return o, instancetypes.PaidPrice(x.InstanceUSD(), part) + x.NodeUSD
 			}
 			return o, x.Price

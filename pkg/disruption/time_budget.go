@@ -27,22 +27,22 @@ func (m Memory) RunLate(now time.Time) Memory {
 }
 
 // decayAt returns what is left of the overruns later.
-func (l Overruns) decayAt(now time.Time) Overruns {
+func (o Overruns) decayAt(now time.Time) Overruns {
 	switch {
-	case l.Times <= 0:
+	case o.Times <= 0:
 		return Overruns{}
-	case l.Since.After(now): // the clock was set back
-		return Overruns{l.Times, now}
-	case now.Before(l.Since.Add(forgivenAfter)):
-		return l
-	case l.Times == 1:
+	case o.Since.After(now): // the clock was set back
+		return Overruns{o.Times, now}
+	case now.Before(o.Since.Add(forgivenAfter)):
+		return o
+	case o.Times == 1:
 		return Overruns{}
 	}
-	return Overruns{l.Times - 1, now}
+	return Overruns{o.Times - 1, now}
 }
 
 // reduceRules returns the rules for passes that ask that much less.
-func (l Overruns) reduceRules(r disruptionRules) disruptionRules {
-	r.steps >>= l.Times
+func (o Overruns) reduceRules(r disruptionRules) disruptionRules {
+	r.steps >>= o.Times
 	return r
 }

@@ -12,21 +12,21 @@ func MayEmpty(s cluster.Snapshot) map[string]bool {
 	reasons, on := reasonsToMove(s), s.PodsByNode()
 	obstacles := s.Obstacles()
 	out := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil || !h.Initialized() {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil || !node.Initialized() {
 			continue
 		}
-		drifts := h.Claim.Is(v1.ConditionDrifted) && reasons[h.Pool()][v1.DisruptionDrifted]
-		if _, marked := markOf(*h.Claim); !marked {
-			word, _ := obstacles.Of(on[h.Name()])
+		drifts := node.Claim.Is(v1.ConditionDrifted) && reasons[node.Pool()][v1.DisruptionDrifted]
+		if _, marked := markOf(*node.Claim); !marked {
+			word, _ := obstacles.Of(on[node.Name()])
 			switch {
-			case !drifts && !reasons[h.Pool()][v1.DisruptionUnderutilized]:
+			case !drifts && !reasons[node.Pool()][v1.DisruptionUnderutilized]:
 				continue
-			case word != "" && !(drifts && h.Claim.TerminationGrace != nil):
+			case word != "" && !(drifts && node.Claim.TerminationGrace != nil):
 				continue
 			}
 		}
-		out[h.Name()] = true
+		out[node.Name()] = true
 	}
 	return out
 }

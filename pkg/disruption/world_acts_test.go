@@ -49,13 +49,13 @@ func (w *world) eachNode(claims []string, do func(*cluster.Node)) {
 // initialize makes nodes of the claims that have none. Those that are held lack nothing but pods.
 func (w *world) initialize() {
 	s := &w.Snapshot
-	for _, h := range s.StateNodes() {
-		if h.Node != nil {
+	for _, node := range s.StateNodes() {
+		if node.Node != nil {
 			continue
 		}
 		for i := range s.Claims {
 			c := &s.Claims[i]
-			if c.Name != h.Claim.Name {
+			if c.Name != node.Claim.Name {
 				continue
 			}
 			n := cluster.Node{Name: "node-" + c.Name, ProviderID: c.ProviderID, Capacity: c.Capacity, Allocatable: c.Allocatable, Ready: true, ReadySince: s.Now,
@@ -84,12 +84,12 @@ func (w *world) start(c *cluster.Claim, n *cluster.Node) {
 func (w *world) open() {
 	s := &w.Snapshot
 	evictions := nomination.FindOwnerNominations(*s)
-	for _, h := range s.StateNodes() {
-		if !h.ReadyForNominated() || evictions.AwaitsPods(*h.Claim, *h.Node) {
+	for _, node := range s.StateNodes() {
+		if !node.ReadyForNominated() || evictions.AwaitsPods(*node.Claim, *node.Node) {
 			continue
 		}
-		c := slices.IndexFunc(s.Claims, func(c cluster.Claim) bool { return c.Name == h.Claim.Name })
-		w.eachNode([]string{h.Claim.Name}, func(n *cluster.Node) {
+		c := slices.IndexFunc(s.Claims, func(c cluster.Claim) bool { return c.Name == node.Claim.Name })
+		w.eachNode([]string{node.Claim.Name}, func(n *cluster.Node) {
 			n.Taints = slices.DeleteFunc(slices.Clone(n.Taints), cluster.Taint.IsNomination)
 			w.start(&s.Claims[c], n)
 		})

@@ -149,25 +149,25 @@ func TestADenialAfterADeployment(t *testing.T) {
 }
 
 func TestTheVerdictStandsInTheCondition(t *testing.T) {
-	c, f := class(), found()
-	f.Verdict = &nodeclass.DryRunVerdict{Unknown: true}
-	nodeclass.UpdateStatus(c, f, noon())
+	c, r := class(), found()
+	r.Verdict = &nodeclass.DryRunVerdict{Unknown: true}
+	nodeclass.UpdateStatus(c, r, noon())
 	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
 	if k.Status != metav1.ConditionUnknown || nodeclass.IsReady(c) {
 		t.Errorf("not asked yet: %s", k.Status)
 	}
-	f.Verdict = &nodeclass.DryRunVerdict{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
-	nodeclass.UpdateStatus(c, f, noon())
+	r.Verdict = &nodeclass.DryRunVerdict{Reason: "CreateFleetAuthCheckFailed", Message: "no"}
+	nodeclass.UpdateStatus(c, r, noon())
 	want := []string{"Ready=False UnhealthyDependents: ValidationSucceeded=False", "ValidationSucceeded=False CreateFleetAuthCheckFailed: no"}
 	if d := cmp.Diff(want, conditions(c.Status.Conditions)); d != "" {
 		t.Errorf("refused (-want +got):\n%s", d)
 	}
-	f.Verdict = &nodeclass.DryRunVerdict{Unknown: true}
-	if nodeclass.UpdateStatus(c, f, noon()) {
+	r.Verdict = &nodeclass.DryRunVerdict{Unknown: true}
+	if nodeclass.UpdateStatus(c, r, noon()) {
 		t.Error("an answer that did not come changed something")
 	}
-	f.Verdict = &nodeclass.DryRunVerdict{}
-	if nodeclass.UpdateStatus(c, f, noon()); !nodeclass.IsReady(c) {
+	r.Verdict = &nodeclass.DryRunVerdict{}
+	if nodeclass.UpdateStatus(c, r, noon()); !nodeclass.IsReady(c) {
 		t.Errorf("accepted: %v", conditions(c.Status.Conditions))
 	}
 }
@@ -219,22 +219,22 @@ func TestALookUpThatFails(t *testing.T) {
 		{"malformed", true, false, term, "SubnetsReady=False SubnetsNotFound: describe subnets: AWS does not take it", 0},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, f := class(), found()
+			c, r := class(), found()
 			if test.before {
-				nodeclass.UpdateStatus(c, f, noon())
+				nodeclass.UpdateStatus(c, r, noon())
 			}
 			if test.edited {
 				c.Generation++
 			}
-			f.Subnets, f.SubnetsErr = nil, test.err
-			nodeclass.UpdateStatus(c, f, noon())
+			r.Subnets, r.SubnetsErr = nil, test.err
+			nodeclass.UpdateStatus(c, r, noon())
 			got := conditions(c.Status.Conditions)
 			i := slices.IndexFunc(got, func(k string) bool { return strings.HasPrefix(k, "SubnetsReady") })
 			if text := strings.Join(append(got, "")[max(i, 0):max(i, 0)+1], ""); i >= 0 && text != test.want || i < 0 && test.want != "" || len(c.Status.Subnets) != test.subnets {
 				t.Errorf("%d subnets, conditions %v\nwant %s", len(c.Status.Subnets), got, test.want)
 			}
-			if isTerm := f.JoinErrors() == nil; isTerm != (test.name == "malformed") {
-				t.Errorf("error is %v", f.JoinErrors())
+			if isTerm := r.JoinErrors() == nil; isTerm != (test.name == "malformed") {
+				t.Errorf("error is %v", r.JoinErrors())
 			}
 		})
 	}
@@ -243,17 +243,17 @@ func TestALookUpThatFails(t *testing.T) {
 // A term that AWS does not take voids what the class had found by it, of every kind, and of that kind only.
 func TestATermThatIsMalformedVoidsItsList(t *testing.T) {
 	term := &nodeclass.TermError{Why: "AWS does not take it"}
-	for want, change := range map[string]func(f *nodeclass.Resolved){
-		"0 images, 1 subnets, 1 groups, 1 reservations": func(f *nodeclass.Resolved) { f.ImagesErr = term },
-		"1 images, 0 subnets, 1 groups, 1 reservations": func(f *nodeclass.Resolved) { f.SubnetsErr = term },
-		"1 images, 1 subnets, 0 groups, 1 reservations": func(f *nodeclass.Resolved) { f.GroupsErr = term },
-		"1 images, 1 subnets, 1 groups, 0 reservations": func(f *nodeclass.Resolved) { f.ReservationsErr = term },
+	for want, change := range map[string]func(r *nodeclass.Resolved){
+		"0 images, 1 subnets, 1 groups, 1 reservations": func(r *nodeclass.Resolved) { r.ImagesErr = term },
+		"1 images, 0 subnets, 1 groups, 1 reservations": func(r *nodeclass.Resolved) { r.SubnetsErr = term },
+		"1 images, 1 subnets, 0 groups, 1 reservations": func(r *nodeclass.Resolved) { r.GroupsErr = term },
+		"1 images, 1 subnets, 1 groups, 0 reservations": func(r *nodeclass.Resolved) { r.ReservationsErr = term },
 	} {
-		c, f := class(), found()
-		f.Reservations = []awsv1.CapacityReservation{{ID: "cr-1", InstanceMatchCriteria: "open", ReservationType: "default"}}
-		nodeclass.UpdateStatus(c, f, noon())
-		change(&f)
-		nodeclass.UpdateStatus(c, f, noon())
+		c, r := class(), found()
+		r.Reservations = []awsv1.CapacityReservation{{ID: "cr-1", InstanceMatchCriteria: "open", ReservationType: "default"}}
+		nodeclass.UpdateStatus(c, r, noon())
+		change(&r)
+		nodeclass.UpdateStatus(c, r, noon())
 		got := fmt.Sprintf("%d images, %d subnets, %d groups, %d reservations",
 			len(c.Status.AMIs), len(c.Status.Subnets), len(c.Status.SecurityGroups), len(c.Status.CapacityReservations))
 		if got != want || nodeclass.IsReady(c) {

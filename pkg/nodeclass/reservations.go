@@ -11,16 +11,16 @@ import (
 
 // updateReservations writes the reservations that have not ended. A class with none is as ready as another.
 // Those of a kind that is not known are left out: what to ask of EC2 for them is not known either.
-func updateReservations(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
-	if f.ReservationsErr != nil {
-		if recordUnfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound, f.ReservationsErr,
-			now) {
+func updateReservations(c *awsv1.EC2NodeClass, resolved Resolved, now time.Time) {
+	if resolved.ReservationsErr != nil {
+		if recordUnfound(c, awsv1.ConditionCapacityReservationsReady, ReasonReservationsNotFound,
+			resolved.ReservationsErr, now) {
 			c.Status.CapacityReservations = nil
 		}
 		return
 	}
 	c.Status.CapacityReservations = nil
-	for _, r := range f.Reservations {
+	for _, r := range resolved.Reservations {
 		if !slices.Contains([]string{"open", "targeted"}, r.InstanceMatchCriteria) ||
 			!slices.Contains([]awsv1.CapacityReservationType{awsv1.CapacityReservationTypeDefault,
 				awsv1.CapacityReservationTypeCapacityBlock}, r.ReservationType) ||
@@ -47,17 +47,17 @@ func isEnding(r awsv1.CapacityReservation, now time.Time) bool {
 
 // updatePlacement says whether the placement group of the class exists. Which one it is has no place in the
 // status: it is looked up before each launch.
-func updatePlacement(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
+func updatePlacement(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
 	conditions, selector := c.StatusConditions(), c.Spec.PlacementGroupSelector
 	switch {
-	case selector == nil || f.PlacementErr == nil && f.Placement != nil:
+	case selector == nil || r.PlacementErr == nil && r.Placement != nil:
 		conditions.SetTrue(awsv1.ConditionPlacementGroupReady, now)
-	case f.PlacementErr != nil:
+	case r.PlacementErr != nil:
 		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupResolutionFailed,
-			f.PlacementErr.Error(), now)
+			r.PlacementErr.Error(), now)
 	default:
 		conditions.SetFalse(awsv1.ConditionPlacementGroupReady, awsv1.ReasonPlacementGroupNotFound,
 			"no placement group "+cmp.Or(selector.ID,
-				selector.Name)+" is available in "+f.Region+": make it or change placementGroupSelector", now)
+				selector.Name)+" is available in "+r.Region+": make it or change placementGroupSelector", now)
 	}
 }

@@ -15,13 +15,13 @@ import (
 // Of the reservations that were found, those of an unknown kind and those that have ended are left out, each by itself;
 // a block is about to end from forty minutes before.
 func TestReservationsOfAClass(t *testing.T) {
-	c, f := class(), found()
+	c, resolved := class(), found()
 	add := func(id, criteria, kind string, left time.Duration) {
 		r := awsv1.CapacityReservation{ID: id, InstanceMatchCriteria: criteria, ReservationType: awsv1.CapacityReservationType(kind)}
 		if left != 0 {
 			r.EndTime = &metav1.Time{Time: noon().Add(left)}
 		}
-		f.Reservations = append(f.Reservations, r)
+		resolved.Reservations = append(resolved.Reservations, r)
 	}
 	add("cr-9", "new", "default", 0)
 	add("cr-8", "open", "new", 0)
@@ -30,7 +30,7 @@ func TestReservationsOfAClass(t *testing.T) {
 	add("cr-5", "open", "default", time.Minute)
 	add("cr-4", "targeted", "capacity-block", 40*time.Minute+time.Second)
 	add("cr-3", "targeted", "capacity-block", 40*time.Minute)
-	nodeclass.UpdateStatus(c, f, noon())
+	nodeclass.UpdateStatus(c, resolved, noon())
 	var got []string
 	for _, r := range c.Status.CapacityReservations {
 		got = append(got, fmt.Sprint(r.ID, " ", r.State))

@@ -39,11 +39,12 @@ func ObserveShortfalls(c *awsv1.EC2NodeClass, claims []cluster.Claim, nodes []cl
 	for _, o := range m.Seen {
 		perType[o.Type]++
 	}
-	for _, h := range (cluster.Snapshot{Claims: claims, Nodes: nodes}).StateNodes() {
-		o, short := h.Shortfall()
+	for _, node := range (cluster.Snapshot{Claims: claims, Nodes: nodes}).StateNodes() {
+		o, short := node.Shortfall()
 		known := func(k shortObservation) bool { return k.Instance == o.Instance }
-		if !short || h.Claim.Class != c.Name || !hasParameter(c, h.Claim.ImageID) || perType[o.Type] == mostWitnesses ||
-			h.Claim.Annotations[awsv1.AnnotationHash] != c.Annotations[awsv1.AnnotationHash] ||
+		if !short || node.Claim.Class != c.Name || !hasParameter(c, node.Claim.ImageID) ||
+			perType[o.Type] == mostWitnesses ||
+			node.Claim.Annotations[awsv1.AnnotationHash] != c.Annotations[awsv1.AnnotationHash] ||
 			slices.ContainsFunc(m.Seen, known) {
 			continue
 		}

@@ -64,67 +64,67 @@ func (e *ProfileError) Error() string { return e.Why }
 
 // JoinErrors joins what could not be looked up. What the status tells the user to mend is no error: an alias that does
 // not exist for the cluster's version, and a role that there is not.
-func (f Resolved) JoinErrors() error {
-	images, profile := f.ImagesErr, f.ProfileErr
+func (r Resolved) JoinErrors() error {
+	images, profile := r.ImagesErr, r.ProfileErr
 	if _, ok := errors.AsType[*AliasError](images); ok {
 		images = nil
 	}
 	if _, ok := errors.AsType[*ProfileError](profile); ok {
 		profile = nil
 	}
-	return errors.Join(notTerm(images), notTerm(f.SubnetsErr), notTerm(f.GroupsErr), notTerm(f.ReservationsErr),
-		f.PlacementErr, profile)
+	return errors.Join(notTerm(images), notTerm(r.SubnetsErr), notTerm(r.GroupsErr), notTerm(r.ReservationsErr),
+		r.PlacementErr, profile)
 }
 
 // UpdateStatus brings the status of the class up to date. It changes the class given and reports whether anything
 // changed.
-func UpdateStatus(c *awsv1.EC2NodeClass, f Resolved, now time.Time) bool {
+func UpdateStatus(c *awsv1.EC2NodeClass, r Resolved, now time.Time) bool {
 	before := c.Status.DeepCopy()
 	conditions := c.StatusConditions()
 	conditions.Initialize()
-	updateImages(c, f, now)
-	updateSubnets(c, f, now)
-	updateGroups(c, f, now)
-	updateProfile(c, f, now)
-	updateReservations(c, f, now)
-	updatePlacement(c, f, now)
-	validateClass(c, f, now)
+	updateImages(c, r, now)
+	updateSubnets(c, r, now)
+	updateGroups(c, r, now)
+	updateProfile(c, r, now)
+	updateReservations(c, r, now)
+	updatePlacement(c, r, now)
+	validateClass(c, r, now)
 	return !equalJSON(before, &c.Status)
 }
 
-func updateImages(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
+func updateImages(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
 	conditions := c.StatusConditions()
-	if alias, ok := errors.AsType[*AliasError](f.ImagesErr); ok {
+	if alias, ok := errors.AsType[*AliasError](r.ImagesErr); ok {
 		c.Status.AMIs = nil
 		conditions.SetFalse(awsv1.ConditionAMIsReady, awsv1.ReasonUnsupportedAlias, alias.Why, now)
 		return
 	}
-	if f.ImagesErr != nil {
-		if recordUnfound(c, awsv1.ConditionAMIsReady, awsv1.ReasonAMINotFound, f.ImagesErr, now) {
+	if r.ImagesErr != nil {
+		if recordUnfound(c, awsv1.ConditionAMIsReady, awsv1.ReasonAMINotFound, r.ImagesErr, now) {
 			c.Status.AMIs = nil
 		}
 		return
 	}
-	c.Status.AMIs = newestImages(f.Images)
+	c.Status.AMIs = newestImages(r.Images)
 	if len(c.Status.AMIs) == 0 {
 		conditions.SetFalse(awsv1.ConditionAMIsReady, awsv1.ReasonAMINotFound,
-			"no image in "+f.Region+" matches amiSelectorTerms ("+imageTerms(
+			"no image in "+r.Region+" matches amiSelectorTerms ("+imageTerms(
 				c)+"): check that it exists there and may be used by this account, or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionAMIsReady, now)
 }
 
-func updateSubnets(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
-	if f.SubnetsErr != nil {
-		if recordUnfound(c, awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound, f.SubnetsErr, now) {
+func updateSubnets(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
+	if r.SubnetsErr != nil {
+		if recordUnfound(c, awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound, r.SubnetsErr, now) {
 			c.Status.Subnets = nil
 		}
 		return
 	}
 	conditions := c.StatusConditions()
 	c.Status.Subnets = nil
-	found := slices.Clone(f.Subnets)
+	found := slices.Clone(r.Subnets)
 	slices.SortFunc(found, func(a, b Subnet) int {
 		return cmp.Or(cmp.Compare(b.Free, a.Free),
 			cmp.Compare(a.ID, b.ID))
@@ -136,57 +136,57 @@ func updateSubnets(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 		terms := lists.Of(c.Spec.SubnetSelectorTerms,
 			func(t awsv1.SubnetSelectorTerm) string { return termText(t.ID, "", t.Tags) })
 		conditions.SetFalse(awsv1.ConditionSubnetsReady, awsv1.ReasonSubnetsNotFound,
-			"no subnet in "+f.Region+" matches subnetSelectorTerms ("+strings.Join(terms,
+			"no subnet in "+r.Region+" matches subnetSelectorTerms ("+strings.Join(terms,
 				"; ")+"): tag a subnet or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionSubnetsReady, now)
 }
 
-func updateGroups(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
-	if f.GroupsErr != nil {
-		if recordUnfound(c, awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound, f.GroupsErr, now) {
+func updateGroups(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
+	if r.GroupsErr != nil {
+		if recordUnfound(c, awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound, r.GroupsErr, now) {
 			c.Status.SecurityGroups = nil
 		}
 		return
 	}
 	conditions := c.StatusConditions()
-	found := slices.Clone(f.SecurityGroups)
+	found := slices.Clone(r.SecurityGroups)
 	slices.SortFunc(found, func(a, b awsv1.SecurityGroup) int { return cmp.Compare(a.ID, b.ID) })
 	c.Status.SecurityGroups = found
 	if len(found) == 0 {
 		terms := lists.Of(c.Spec.SecurityGroupSelectorTerms,
 			func(t awsv1.SecurityGroupSelectorTerm) string { return termText(t.ID, t.Name, t.Tags) })
 		conditions.SetFalse(awsv1.ConditionSecurityGroupsReady, awsv1.ReasonSecurityGroupsNotFound,
-			"no security group in "+f.Region+" matches securityGroupSelectorTerms ("+strings.Join(terms,
+			"no security group in "+r.Region+" matches securityGroupSelectorTerms ("+strings.Join(terms,
 				"; ")+"): tag a group or change the terms", now)
 		return
 	}
 	conditions.SetTrue(awsv1.ConditionSecurityGroupsReady, now)
 }
 
-func updateProfile(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
+func updateProfile(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
 	conditions := c.StatusConditions()
-	if refused, ok := errors.AsType[*ProfileError](f.ProfileErr); ok {
+	if refused, ok := errors.AsType[*ProfileError](r.ProfileErr); ok {
 		conditions.SetFalse(awsv1.ConditionInstanceProfileReady, refused.Reason, refused.Why, now)
 		return
 	}
-	if f.ProfileErr != nil {
-		recordUnfound(c, awsv1.ConditionInstanceProfileReady, ReasonRoleNotFound, f.ProfileErr, now)
+	if r.ProfileErr != nil {
+		recordUnfound(c, awsv1.ConditionInstanceProfileReady, ReasonRoleNotFound, r.ProfileErr, now)
 		return
 	}
-	c.Status.InstanceProfile = f.Profile
+	c.Status.InstanceProfile = r.Profile
 	conditions.SetTrue(awsv1.ConditionInstanceProfileReady, now)
 }
 
 // validateClass says whether a launch with the class can work: its dependencies are True and EC2 takes a dry run.
-func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
+func validateClass(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
 	conditions := c.StatusConditions()
 	if reason, message := KubeletProblem(c); reason != "" {
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, reason, message, now)
 		return
 	}
-	if c.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 && f.ServiceCIDR == "" {
+	if c.ResolvedAMIFamily() == awsv1.AMIFamilyAL2023 && r.ServiceCIDR == "" {
 		conditions.SetFalse(awsv1.ConditionValidationSucceeded, awsv1.ReasonClusterCIDRResolutionFailed,
 			"the service CIDR of the cluster is not known: EKS tells it the stack when it is deployed; deploy it again", now)
 		return
@@ -208,7 +208,7 @@ func validateClass(c *awsv1.EC2NodeClass, f Resolved, now time.Time) {
 			"spec.tags may not hold "+key+": Joiner sets it", now)
 		return
 	}
-	switch v := f.Verdict; {
+	switch v := r.Verdict; {
 	case v == nil || v.Reason == "" && !v.Unknown:
 		conditions.Set(metav1.Condition{Type: awsv1.ConditionValidationSucceeded, Status: metav1.ConditionTrue,
 			Message: MisreadUserData(c)}, now)

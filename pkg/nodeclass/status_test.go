@@ -90,45 +90,45 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 	const unhealthy = "Ready=False UnhealthyDependents: "
 	for _, test := range []struct {
 		name   string
-		change func(c *awsv1.EC2NodeClass, f *nodeclass.Resolved)
+		change func(c *awsv1.EC2NodeClass, r *nodeclass.Resolved)
 		want   []string
 	}{
-		{"images", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.Images = nil }, []string{
+		{"images", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) { r.Images = nil }, []string{
 			"AMIsReady=False AMINotFound: no image in us-west-2 matches amiSelectorTerms (alias al2023@latest): check that it exists there and may be used by this account, or change the terms",
 			unhealthy + "AMIsReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: AMIsReady: no image in us-west-2 matches amiSelectorTerms (alias al2023@latest): check that it exists there and may be used by this account, or change the terms",
 		}},
-		{"alias", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
-			f.ImagesErr = &nodeclass.AliasError{Why: "too new"}
+		{"alias", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) {
+			r.ImagesErr = &nodeclass.AliasError{Why: "too new"}
 		}, []string{
 			"AMIsReady=False UnsupportedAlias: too new", unhealthy + "AMIsReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: AMIsReady: too new",
 		}},
-		{"subnets", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.Subnets = nil }, []string{
+		{"subnets", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) { r.Subnets = nil }, []string{
 			unhealthy + "SubnetsReady=False, ValidationSucceeded=False",
 			"SubnetsReady=False SubnetsNotFound: no subnet in us-west-2 matches subnetSelectorTerms (tag karpenter.sh/discovery=demo; id subnet-1): tag a subnet or change the terms",
 			"ValidationSucceeded=False DependenciesNotReady: SubnetsReady: no subnet in us-west-2 matches subnetSelectorTerms (tag karpenter.sh/discovery=demo; id subnet-1): tag a subnet or change the terms",
 		}},
-		{"groups", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.SecurityGroups = nil }, []string{
+		{"groups", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) { r.SecurityGroups = nil }, []string{
 			unhealthy + "SecurityGroupsReady=False, ValidationSucceeded=False",
 			"SecurityGroupsReady=False SecurityGroupsNotFound: no security group in us-west-2 matches securityGroupSelectorTerms (tag karpenter.sh/discovery=demo; name nodes): tag a group or change the terms",
 			"ValidationSucceeded=False DependenciesNotReady: SecurityGroupsReady: no security group in us-west-2 matches securityGroupSelectorTerms (tag karpenter.sh/discovery=demo; name nodes): tag a group or change the terms",
 		}},
-		{"terms without content", func(c *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
-			c.Spec.SubnetSelectorTerms, f.Subnets = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{}}}, nil
+		{"terms without content", func(c *awsv1.EC2NodeClass, r *nodeclass.Resolved) {
+			c.Spec.SubnetSelectorTerms, r.Subnets = []awsv1.SubnetSelectorTerm{{Tags: map[string]string{}}}, nil
 		}, []string{
 			unhealthy + "SubnetsReady=False, ValidationSucceeded=False",
 			"SubnetsReady=False SubnetsNotFound: no subnet in us-west-2 matches subnetSelectorTerms (an empty term, which selects nothing): tag a subnet or change the terms",
 			"ValidationSucceeded=False DependenciesNotReady: SubnetsReady: no subnet in us-west-2 matches subnetSelectorTerms (an empty term, which selects nothing): tag a subnet or change the terms",
 		}},
-		{"profile", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
-			f.ProfileErr = &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound, Why: "no role"}
+		{"profile", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) {
+			r.ProfileErr = &nodeclass.ProfileError{Reason: nodeclass.ReasonRoleNotFound, Why: "no role"}
 		}, []string{
 			"InstanceProfileReady=False RoleNotFound: no role", unhealthy + "InstanceProfileReady=False, ValidationSucceeded=False",
 			"ValidationSucceeded=False DependenciesNotReady: InstanceProfileReady: no role",
 		}},
-		{"placement group that cannot be looked up", func(c *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
-			c.Spec.PlacementGroupSelector, f.PlacementErr = &awsv1.PlacementGroupSelector{Name: "pg"}, errors.New("throttled")
+		{"placement group that cannot be looked up", func(c *awsv1.EC2NodeClass, r *nodeclass.Resolved) {
+			c.Spec.PlacementGroupSelector, r.PlacementErr = &awsv1.PlacementGroupSelector{Name: "pg"}, errors.New("throttled")
 		}, []string{"PlacementGroupReady=False PlacementGroupResolutionFailed: throttled", unhealthy + "PlacementGroupReady=False"}},
 		{"placement group", func(c *awsv1.EC2NodeClass, _ *nodeclass.Resolved) {
 			c.Spec.PlacementGroupSelector = &awsv1.PlacementGroupSelector{Name: "pg"}
@@ -142,12 +142,12 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 			unhealthy + "ValidationSucceeded=False",
 			"ValidationSucceeded=False TagValidationFailed: spec.tags may not hold kubernetes.io/cluster/other: Joiner sets it",
 		}},
-		{"service CIDR", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) { f.ServiceCIDR = "" }, []string{
+		{"service CIDR", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) { r.ServiceCIDR = "" }, []string{
 			unhealthy + "ValidationSucceeded=False",
 			"ValidationSucceeded=False ClusterCIDRResolutionFailed: the service CIDR of the cluster is not known: EKS tells it the stack when it is deployed; deploy it again",
 		}},
-		{"throttled at the first look", func(_ *awsv1.EC2NodeClass, f *nodeclass.Resolved) {
-			f.ImagesErr, f.Images = errors.New("throttled"), nil
+		{"throttled at the first look", func(_ *awsv1.EC2NodeClass, r *nodeclass.Resolved) {
+			r.ImagesErr, r.Images = errors.New("throttled"), nil
 		}, []string{
 			"AMIsReady=Unknown LookUpFailed: it could not be looked up, the next refresh tries again: no answer",
 			"Ready=Unknown ReconcilingDependents: AMIsReady=Unknown, ValidationSucceeded=Unknown",
@@ -155,9 +155,9 @@ func TestWhatIsNotReadyAndWhy(t *testing.T) {
 		}},
 	} {
 		t.Run(test.name, func(t *testing.T) {
-			c, f := class(), found()
-			test.change(c, &f)
-			nodeclass.UpdateStatus(c, f, noon())
+			c, r := class(), found()
+			test.change(c, &r)
+			nodeclass.UpdateStatus(c, r, noon())
 			if diff := cmp.Diff(test.want, conditions(c.Status.Conditions)); diff != "" {
 				t.Errorf("conditions that are not True (-want +got):\n%s", diff)
 			}
@@ -183,18 +183,18 @@ func TestRestrictedTags(t *testing.T) {
 
 // Images of an alias that the cluster outgrew are not launched any more.
 func TestAnUnsupportedAliasVoidsTheImages(t *testing.T) {
-	c, f := class(), found()
-	nodeclass.UpdateStatus(c, f, noon())
-	f.ImagesErr = &nodeclass.AliasError{Why: "too new"}
-	if nodeclass.UpdateStatus(c, f, noon()); len(c.Status.AMIs) != 0 {
+	c, r := class(), found()
+	nodeclass.UpdateStatus(c, r, noon())
+	r.ImagesErr = &nodeclass.AliasError{Why: "too new"}
+	if nodeclass.UpdateStatus(c, r, noon()); len(c.Status.AMIs) != 0 {
 		t.Errorf("images %v", c.Status.AMIs)
 	}
 }
 
 func TestOnlyAL2023NeedsTheServiceCIDR(t *testing.T) {
-	c, f := class(), found()
-	c.Spec.AMISelectorTerms[0].Alias, f.ServiceCIDR = "bottlerocket@latest", ""
-	if nodeclass.UpdateStatus(c, f, noon()); !nodeclass.IsReady(c) {
+	c, r := class(), found()
+	c.Spec.AMISelectorTerms[0].Alias, r.ServiceCIDR = "bottlerocket@latest", ""
+	if nodeclass.UpdateStatus(c, r, noon()); !nodeclass.IsReady(c) {
 		t.Errorf("%v", conditions(c.Status.Conditions))
 	}
 }
@@ -204,15 +204,15 @@ func TestAFailedLookUpKeepsWhatWasFoundBefore(t *testing.T) {
 	nodeclass.UpdateStatus(c, found(), noon())
 	before := c.Status.DeepCopy()
 	fault := errors.New("throttled")
-	f := nodeclass.Resolved{ImagesErr: fault, SubnetsErr: fault, GroupsErr: fault, ProfileErr: fault, ServiceCIDR: "10.100.0.0/16"}
-	if nodeclass.UpdateStatus(c, f, noon().Add(time.Hour)) {
+	r := nodeclass.Resolved{ImagesErr: fault, SubnetsErr: fault, GroupsErr: fault, ProfileErr: fault, ServiceCIDR: "10.100.0.0/16"}
+	if nodeclass.UpdateStatus(c, r, noon().Add(time.Hour)) {
 		t.Errorf("status (-before +after):\n%s", cmp.Diff(before, &c.Status))
 	}
-	if got := f.JoinErrors().Error(); got != "throttled\nthrottled\nthrottled\nthrottled" {
+	if got := r.JoinErrors().Error(); got != "throttled\nthrottled\nthrottled\nthrottled" {
 		t.Errorf("error %q", got)
 	}
 	c.Generation = 4 // what was found speaks of an older spec, also where it was not found
-	nodeclass.UpdateStatus(c, f, noon().Add(time.Hour))
+	nodeclass.UpdateStatus(c, r, noon().Add(time.Hour))
 	k, _ := c.StatusConditions().Get(awsv1.ConditionValidationSucceeded)
 	if nodeclass.IsReady(c) || k.Status != metav1.ConditionUnknown {
 		t.Errorf("ready of an older spec: %v, validation is %s", nodeclass.IsReady(c), k.Status)
@@ -220,20 +220,20 @@ func TestAFailedLookUpKeepsWhatWasFoundBefore(t *testing.T) {
 }
 
 func TestWhatIsForTheUserToMendIsNoError(t *testing.T) {
-	f := nodeclass.Resolved{
+	r := nodeclass.Resolved{
 		ImagesErr:  fmt.Errorf("images: %w", &nodeclass.AliasError{Why: "a"}),
 		ProfileErr: fmt.Errorf("profile: %w", &nodeclass.ProfileError{Why: "p"}),
 	}
-	if err := f.JoinErrors(); err != nil {
+	if err := r.JoinErrors(); err != nil {
 		t.Error(err)
 	}
 }
 
 func TestOrderOfSubnetsAndGroups(t *testing.T) {
-	c, f := class(), found()
-	f.Subnets = []nodeclass.Subnet{{ID: "s-2", Free: 1}, {ID: "s-1", Free: 1}, {ID: "s-9", Zone: "a", ZoneID: "z-a", Free: 7}}
-	f.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}
-	nodeclass.UpdateStatus(c, f, noon())
+	c, r := class(), found()
+	r.Subnets = []nodeclass.Subnet{{ID: "s-2", Free: 1}, {ID: "s-1", Free: 1}, {ID: "s-9", Zone: "a", ZoneID: "z-a", Free: 7}}
+	r.SecurityGroups = []awsv1.SecurityGroup{{ID: "sg-2"}, {ID: "sg-1"}}
+	nodeclass.UpdateStatus(c, r, noon())
 	if diff := cmp.Diff([]awsv1.Subnet{{ID: "s-9", Zone: "a", ZoneID: "z-a"}, {ID: "s-1"}, {ID: "s-2"}}, c.Status.Subnets); diff != "" {
 		t.Errorf("subnets (-want +got):\n%s", diff)
 	}
@@ -265,9 +265,9 @@ func TestOneImageOfEachKindIsKept(t *testing.T) {
 	}
 	for range len(images) {
 		images = append(images[1:], images[0]) // whatever the order of the answer
-		c, f := class(), found()
-		f.Images = slices.Clone(images)
-		nodeclass.UpdateStatus(c, f, noon())
+		c, r := class(), found()
+		r.Images = slices.Clone(images)
+		nodeclass.UpdateStatus(c, r, noon())
 		var got []string
 		for _, a := range c.Status.AMIs {
 			got = append(got, fmt.Sprintf("%s %s %v: %s", a.ID, a.Name, a.Deprecated, text(a.Requirements)))
@@ -279,10 +279,10 @@ func TestOneImageOfEachKindIsKept(t *testing.T) {
 }
 
 func TestTermsInMessages(t *testing.T) {
-	c, f := class(), found()
-	f.Images = nil
+	c, r := class(), found()
+	r.Images = nil
 	c.Spec.AMISelectorTerms = []awsv1.AMISelectorTerm{{ID: "ami-1"}, {SSMParameter: "/p"}, {Name: "n", Owner: "self", Tags: map[string]string{"b": "2", "a": "*"}}}
-	nodeclass.UpdateStatus(c, f, noon())
+	nodeclass.UpdateStatus(c, r, noon())
 	k, _ := c.StatusConditions().Get(awsv1.ConditionAMIsReady)
 	if want := "(id ami-1; ssmParameter /p; name n and tag a=* and tag b=2 of owner self)"; !strings.Contains(k.Message, want) {
 		t.Errorf("message %q, want %q in it", k.Message, want)

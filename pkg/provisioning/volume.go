@@ -14,9 +14,9 @@ func MayEmpty(s cluster.Snapshot) map[string]bool {
 		surplus[r.Claim] = true
 	}
 	out := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil && (surplus[h.Claim.Name] || interruption.LeaveOf(*h.Claim).StillHolds(s.Now)) {
-			out[h.Name()] = true
+	for _, node := range s.StateNodes() {
+		if node.Claim != nil && (surplus[node.Claim.Name] || interruption.LeaveOf(*node.Claim).StillHolds(s.Now)) {
+			out[node.Name()] = true
 		}
 	}
 	return out

@@ -92,29 +92,29 @@ func alarmProblem(r cluster.Rollout) string {
 // not have.
 func (f *finding) judgeNodes(s cluster.Snapshot, r cluster.Rollout, tried []cluster.TriedNode) {
 	at := map[string]cluster.StateNode{}
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil {
-			at[h.Claim.Name] = h
+	for _, node := range s.StateNodes() {
+		if node.Claim != nil {
+			at[node.Claim.Name] = node
 		}
 	}
 	good := 0
 	for _, t := range tried {
-		h, there := at[t.Name]
+		node, there := at[t.Name]
 		switch {
 		case t.State == cluster.TriedFailed:
 			f.fail("node of NodeClaim %s ended before it was initialized", t.Name)
-		case !there || !h.Claim.Deleting.IsZero():
+		case !there || !node.Claim.Deleting.IsZero():
 		case t.State == cluster.TriedStarting:
-			since := h.Claim.Condition(api.ConditionLaunched).Since
-			if h.Claim.Is(api.ConditionLaunched) && !s.Now.Before(since.Add(r.ReadyWithin)) {
+			since := node.Claim.Condition(api.ConditionLaunched).Since
+			if node.Claim.Is(api.ConditionLaunched) && !s.Now.Before(since.Add(r.ReadyWithin)) {
 				f.fail("node of NodeClaim %s is not initialized within %s", t.Name, r.ReadyWithin)
 			}
-		case h.Node != nil && !h.Node.Ready && !s.Now.Before(h.Node.ReadySince.Add(r.ReadyWithin)):
-			f.fail("node %s is not Ready for %s", h.Node.Name, r.ReadyWithin)
-		case h.Node != nil:
-			if bad := badCondition(*h.Node, r.NodeConditions); bad != "" {
-				f.fail("node %s has the condition %s", h.Node.Name, bad)
-			} else if h.Node.Ready {
+		case node.Node != nil && !node.Node.Ready && !s.Now.Before(node.Node.ReadySince.Add(r.ReadyWithin)):
+			f.fail("node %s is not Ready for %s", node.Node.Name, r.ReadyWithin)
+		case node.Node != nil:
+			if bad := badCondition(*node.Node, r.NodeConditions); bad != "" {
+				f.fail("node %s has the condition %s", node.Node.Name, bad)
+			} else if node.Node.Ready {
 				good++
 			}
 		}
@@ -197,9 +197,9 @@ func countPod(w *cluster.WorkloadHealth, isNew, isBad bool) {
 // was shut down, shows nothing: those of DaemonSets stay on a node until its instance ends.
 func steadyNodes(s cluster.Snapshot) map[string]bool {
 	out := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil && h.Node != nil {
-			out[h.Node.Name] = h.Node.Ready && h.Claim.Deleting.IsZero()
+	for _, node := range s.StateNodes() {
+		if node.Claim != nil && node.Node != nil {
+			out[node.Node.Name] = node.Node.Ready && node.Claim.Deleting.IsZero()
 		}
 	}
 	return out

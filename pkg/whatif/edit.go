@@ -39,8 +39,8 @@ type Edit struct {
 type target struct{ kind, namespace, name string }
 
 // edit is an edit of the object. A merge patch sets the value to, or what it is as: nil where none does.
-func (o target) edit(at path, from, to string, change func(s *cluster.Snapshot), as ...any) Edit {
-	e := Edit{Kind: o.kind, Namespace: o.namespace, Name: o.name, Field: at.String(), From: from, To: to, at: at,
+func (t target) edit(at path, from, to string, change func(s *cluster.Snapshot), as ...any) Edit {
+	e := Edit{Kind: t.kind, Namespace: t.namespace, Name: t.name, Field: at.String(), From: from, To: to, at: at,
 		value: to, make: change}
 	switch {
 	case len(as) > 0 && as[0] == nil:

@@ -148,9 +148,9 @@ func (p pods) tolerationFamilies(s cluster.Snapshot) (out []family) {
 	for _, pool := range s.Pools {
 		taints = append(taints, pool.Taints...)
 	}
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil { // those of others are of NodePools, or come and go
-			taints = append(taints, slices.DeleteFunc(slices.Clone(h.Taints()),
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil { // those of others are of NodePools, or come and go
+			taints = append(taints, slices.DeleteFunc(slices.Clone(node.Taints()),
 				func(t cluster.Taint) bool { return strings.HasPrefix(t.Key, "node.kubernetes.io/") })...)
 		}
 	}
@@ -377,19 +377,19 @@ func (p pool) limitFamily(name string) family {
 }
 
 // settingFamilies are edits of settings that bound what is launched.
-func settingFamilies(r cluster.Settings) (out []family) {
+func settingFamilies(settings cluster.Settings) (out []family) {
 	raised := func(name string, was int64, unit float64, set func(*cluster.Ceiling, int64)) {
 		out = append(out, inSteps("", was, 1, mostSteps*min(was, 1), func(to int64) Edit {
 			return setting(name, formatDecimal(float64(was)/unit), formatDecimal(float64(to)/unit),
-				func(r *cluster.Settings) { set(&r.Ceiling, to) })
+				func(settings *cluster.Settings) { set(&settings.Ceiling, to) })
 		}))
 	}
-	raised("maxNodes", int64(r.Ceiling.Nodes), 1, func(c *cluster.Ceiling, n int64) { c.Nodes = int(n) })
-	raised("maxNodesPerMinute", int64(r.Ceiling.NodesPerMinute), 1,
+	raised("maxNodes", int64(settings.Ceiling.Nodes), 1, func(c *cluster.Ceiling, n int64) { c.Nodes = int(n) })
+	raised("maxNodesPerMinute", int64(settings.Ceiling.NodesPerMinute), 1,
 		func(c *cluster.Ceiling, n int64) { c.NodesPerMinute = int(n) })
 	const cent = 10_000 // millionths of a USD
-	raised("maxUSDPerHour", r.Ceiling.MillionthsUSD/cent, 100,
+	raised("maxUSDPerHour", settings.Ceiling.MillionthsUSD/cent, 100,
 		func(c *cluster.Ceiling, n int64) { c.MillionthsUSD = n * cent })
 	return append(out, single("", setting("minValuesPolicy", "Strict", "BestEffort",
-		func(r *cluster.Settings) { r.RelaxMinValues = true }), !r.RelaxMinValues))
+		func(settings *cluster.Settings) { settings.RelaxMinValues = true }), !settings.RelaxMinValues))
 }

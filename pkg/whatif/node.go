@@ -24,9 +24,9 @@ func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, c
 	if _, ok := nodeOf(s, claim); !ok || most.Work < 0 {
 		return Answer{}
 	}
-	d := &disruption.Cache{}
+	c := &disruption.Cache{}
 	q := newQuestion(s, most, func(f family) bool { return f.launches },
-		func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, d, claim) })
+		func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, c, claim) })
 	if _, ok := q.answer(s); ok {
 		return Answer{}
 	}
@@ -35,9 +35,9 @@ func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, c
 
 // nodeOf is the node of a NodeClaim that has one and is not leaving.
 func nodeOf(s cluster.Snapshot, claim string) (cluster.StateNode, bool) {
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil && h.Node != nil && h.Claim.Name == claim && !h.MarkedForDeletion() {
-			return h, true
+	for _, node := range s.StateNodes() {
+		if node.Claim != nil && node.Node != nil && node.Claim.Name == claim && !node.MarkedForDeletion() {
+			return node, true
 		}
 	}
 	return cluster.StateNode{}, false
@@ -45,9 +45,9 @@ func nodeOf(s cluster.Snapshot, claim string) (cluster.StateNode, bool) {
 
 // nodeFamilies are all edits that could let the node go.
 func nodeFamilies(s cluster.Snapshot, claim string) []family {
-	h, _ := nodeOf(s, claim)
-	on := podsOn(s, h.Name())
-	all := append(protectionFamilies(s, h, on), paybackFamily(s.Rules))
+	node, _ := nodeOf(s, claim)
+	on := podsOn(s, node.Name())
+	all := append(protectionFamilies(s, node, on), paybackFamily(s.Rules))
 	all = append(all, poolFamilies(s, cluster.Pod{})...)
 	for _, p := range lists.Where(on, func(p pods) bool { return p.Reschedulable() }) {
 		all = append(all, p.families(s)...)
@@ -56,12 +56,12 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 }
 
 // goes returns the fate of the node, if disruption may take it.
-func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *disruption.Cache, claim string) (
+func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache, claim string) (
 	out Outcome, ok bool) {
 	if slices.ContainsFunc(staticcapacity.SurplusNodes(s), func(r plan.Removal) bool { return r.Claim == claim }) {
 		return Outcome{Brings: "its NodePool has one node less"}, true
 	}
-	c, ok := disruption.AskAbout(s, m, sells, d, claim)
+	c, ok := disruption.AskAbout(s, m, sells, cache, claim)
 	if !ok {
 		return out, false
 	}
@@ -76,10 +76,10 @@ func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, d *d
 }
 
 // protectionFamilies are edits of what keeps the node from disruption whatever it would save, as it keeps most.
-func protectionFamilies(s cluster.Snapshot, h cluster.StateNode, on []pods) (out []family) {
+func protectionFamilies(s cluster.Snapshot, node cluster.StateNode, on []pods) (out []family) {
 	at := pathOf(atAnnotations, v1.AnnotationDoNotDisrupt)
 	for i, n := range s.Nodes {
-		if was := n.Annotations[v1.AnnotationDoNotDisrupt]; n.Name == h.Name() && was != "" {
+		if was := n.Annotations[v1.AnnotationDoNotDisrupt]; n.Name == node.Name() && was != "" {
 			out = append(out, single("", target{"Node", "", n.Name}.edit(at, was, "", func(s *cluster.Snapshot) {
 				s.Nodes[i].Annotations = withKey(s.Nodes[i].Annotations, v1.AnnotationDoNotDisrupt)
 			})))
@@ -99,7 +99,7 @@ func protectionFamilies(s cluster.Snapshot, h cluster.StateNode, on []pods) (out
 		}))
 	}
 	for i, p := range s.Pools {
-		if p.Name == h.Pool() {
+		if p.Name == node.Pool() {
 			out = append(out, pool{p, i}.disruptionFamilies()...)
 		}
 	}
@@ -179,12 +179,12 @@ func (p pool) budgetFamilies(i int, b cluster.NodeBudget) []family {
 }
 
 // paybackFamily has moves pay within a longer time.
-func paybackFamily(r cluster.Settings) family {
-	was := cmp.Or(r.ConsolidationPayback, time.Hour)
+func paybackFamily(settings cluster.Settings) family {
+	was := cmp.Or(settings.ConsolidationPayback, time.Hour)
 	return inSteps("", int64(was/time.Hour), 1, mostHours-int64(was/time.Hour), func(n int64) Edit {
 		to := time.Duration(n) * time.Hour
 		return setting("consolidationPayback", was.String(), to.String(),
-			func(r *cluster.Settings) { r.ConsolidationPayback = to })
+			func(settings *cluster.Settings) { settings.ConsolidationPayback = to })
 	})
 }
 
@@ -241,9 +241,9 @@ func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
 		by = guardID
 	}
 	at := map[string]int{}
-	for _, h := range l.s.StateNodes() {
-		for _, f := range guardFamilies(l.s, h) {
-			if !l.kept[h.Name()] || f.count == 0 || by(f.widest()) == "" {
+	for _, node := range l.s.StateNodes() {
+		for _, f := range guardFamilies(l.s, node) {
+			if !l.kept[node.Name()] || f.count == 0 || by(f.widest()) == "" {
 				continue
 			}
 			id, name := guardID(f.widest()), by(f.widest())
@@ -252,7 +252,7 @@ func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
 				i, at[name] = len(out), len(out)
 				out = append(out, guard{name, map[string]family{}, map[string]bool{}})
 			}
-			if out[i].on[h.Name()] = true; f.count > out[i].edits[id].count {
+			if out[i].on[node.Name()] = true; f.count > out[i].edits[id].count {
 				out[i].edits[id] = f
 			}
 		}
@@ -264,15 +264,15 @@ func (l *ledger) listGuards(by func(e Edit) string) (out []guard) {
 func guardID(e Edit) string { return e.Object() + " " + e.Field }
 
 // guardFamilies are the edits that take what may keep the node away.
-func guardFamilies(s cluster.Snapshot, h cluster.StateNode) []family {
-	on := podsOn(s, h.Name())
-	all := protectionFamilies(s, h, on)
+func guardFamilies(s cluster.Snapshot, node cluster.StateNode) []family {
+	on := podsOn(s, node.Name())
+	all := protectionFamilies(s, node, on)
 	for _, p := range on {
 		all = append(all, slices.DeleteFunc(p.spreadFamilies(), func(f family) bool { return f.count > 1 })...)
 	}
 	for i, p := range s.Pools {
 		for _, r := range p.Requirements.All() {
-			if p.Name == h.Pool() {
+			if p.Name == node.Pool() {
 				all = append(all, pool{p, i}.minValuesFamily(r))
 			}
 		}
@@ -292,10 +292,10 @@ type ledger struct {
 
 func newLedger(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, most Limits) *ledger {
 	l := &ledger{s: s, m: m, sells: sells, left: cmp.Or(most.Work, 10*DefaultWork), kept: map[string]bool{}}
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil && h.Node != nil && !h.MarkedForDeletion() {
-			_, goes := l.ask(s, h.Claim.Name)
-			l.kept[h.Name()] = !goes
+	for _, node := range s.StateNodes() {
+		if node.Claim != nil && node.Node != nil && !node.MarkedForDeletion() {
+			_, goes := l.ask(s, node.Claim.Name)
+			l.kept[node.Name()] = !goes
 		}
 	}
 	return l
@@ -311,13 +311,13 @@ func (l *ledger) ask(s cluster.Snapshot, claim string) (disruption.Command, bool
 // without returns how many of the nodes go without the guards, one after the other, and what that saves, USD per hour.
 func (l *ledger) without(on map[string]bool, guards ...guard) (nodes int, usd float64) {
 	s := withoutGuards(l.s, guards)
-	for _, h := range l.s.StateNodes() {
-		if !on[h.Name()] || !l.kept[h.Name()] {
+	for _, node := range l.s.StateNodes() {
+		if !on[node.Name()] || !l.kept[node.Name()] {
 			continue
 		}
-		if c, ok := l.ask(s, h.Claim.Name); ok {
+		if c, ok := l.ask(s, node.Claim.Name); ok {
 			nodes, usd = nodes+1, usd+c.SavesUSD
-			s = l.after(s, h)
+			s = l.after(s, node)
 		}
 	}
 	return nodes, usd
@@ -336,11 +336,13 @@ func withoutGuards(s cluster.Snapshot, guards []guard) cluster.Snapshot {
 
 // after is the cluster when the node is gone. Its pods are where there is room; those that new nodes are bought for are
 // gone with these, of which nobody else uses the rest.
-func (l *ledger) after(s cluster.Snapshot, h cluster.StateNode) cluster.Snapshot {
-	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return n.Name == h.Node.Name })
-	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool { return c.Name == h.Claim.Name })
-	moved := lists.Where(s.Pods, func(p cluster.Pod) bool { return p.NodeName == h.Node.Name && p.Reschedulable() })
-	others := slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == h.Node.Name })
+func (l *ledger) after(s cluster.Snapshot, node cluster.StateNode) cluster.Snapshot {
+	s.Nodes = slices.DeleteFunc(slices.Clone(s.Nodes), func(n cluster.Node) bool { return n.Name == node.Node.Name })
+	s.Claims = slices.DeleteFunc(slices.Clone(s.Claims), func(c cluster.Claim) bool {
+		return c.Name == node.Claim.Name
+	})
+	moved := lists.Where(s.Pods, func(p cluster.Pod) bool { return p.NodeName == node.Node.Name && p.Reschedulable() })
+	others := slices.DeleteFunc(slices.Clone(s.Pods), func(p cluster.Pod) bool { return p.NodeName == node.Node.Name })
 	for i := range moved {
 		moved[i].NodeName, moved[i].Unscheduled = "", true
 	}

@@ -39,8 +39,8 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 	if i < 0 || s.Pods[i].NodeName != "" || !s.Pods[i].Unscheduled || !s.Pods[i].Active() || most.Work < 0 {
 		return Answer{}
 	}
-	w := newPlacing(s, sells, key)
-	if _, placed := w.answer(s); placed {
+	pl := newPlacing(s, sells, key)
+	if _, placed := pl.answer(s); placed {
 		return Answer{}
 	}
 	group, quick := waitingAlike(s, i), s
@@ -50,8 +50,8 @@ func ForPod(s cluster.Snapshot, sells binpack.Offerings, key string, most Limits
 			return p.NodeName == "" && p.Key() != key && (len(group.Spread) == 0 || !group.has(&p))
 		})
 	}
-	q := newQuestion(s, most, func(family) bool { return true }, w.answer)
-	if _, placed := w.answer(quick); !placed { // else others take its place
+	q := newQuestion(s, most, func(family) bool { return true }, pl.answer)
+	if _, placed := pl.answer(quick); !placed { // else others take its place
 		q.in, q.sure = quick, &s
 	}
 	return q.search(podFamilies(s, group))
@@ -121,52 +121,52 @@ func newPlacing(s cluster.Snapshot, sells binpack.Offerings, key string) *placin
 }
 
 // plan returns what a pass would do, with what EC2 sells found anew if edited. False: nothing could take the pod.
-func (w *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
-	if len(s.Unavailable) != len(w.s.Unavailable) || !slices.EqualFunc(s.Classes, w.s.Classes,
+func (pl *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
+	if len(s.Unavailable) != len(pl.s.Unavailable) || !slices.EqualFunc(s.Classes, pl.s.Classes,
 		func(a, b instancetypes.Class) bool {
 			return len(a.ZoneIDs) == len(b.ZoneIDs) && a.EphemeralBytes == b.EphemeralBytes
 		}) {
 		return ceiling.LimitPlan(s, binpack.Pods(s)), true
 	}
-	p, ok := w.stock.PlanEdited(s, about)
+	p, ok := pl.stock.PlanEdited(s, about)
 	return ceiling.LimitPlan(s, p), ok
 }
 
 // answer returns where the pod comes to in the snapshot.
-func (w *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
-	p, ok := w.plan(s, w.key)
+func (pl *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
+	p, ok := pl.plan(s, pl.key)
 	if !ok {
 		return out, false
 	}
 	for _, l := range p.Launches {
-		if slices.Contains(l.Pods, w.key) {
+		if slices.Contains(l.Pods, pl.key) {
 			out.Brings = fmt.Sprintf("a new %s of NodePool %s at %.4f USD/h",
 				l.Choice.OfferingKey, l.Pool, l.Choice.Price)
-			out.landing = landingOf(s, w.sells, l)
+			out.landing = landingOf(s, pl.sells, l)
 		}
 	}
 	for _, e := range p.Existing {
-		if e.Pod == w.key {
+		if e.Pod == pl.key {
 			out.Brings = "room on node " + e.Node
-			i := slices.IndexFunc(w.hosts, func(h cluster.StateNode) bool { return h.Name() == e.Node })
-			out.landing = func(label string) string { return w.hosts[i].Labels()[label] }
+			i := slices.IndexFunc(pl.hosts, func(node cluster.StateNode) bool { return node.Name() == e.Node })
+			out.landing = func(label string) string { return pl.hosts[i].Labels()[label] }
 		}
 	}
 	if out.Brings == "" {
 		return out, false
 	}
-	before, known := w.before[s.Rules.PackingIterations]
+	before, known := pl.before[s.Rules.PackingIterations]
 	if !known {
-		unedited := w.s
+		unedited := pl.s
 		unedited.Rules.PackingIterations = s.Rules.PackingIterations
-		before, _ = w.plan(unedited, "")
-		w.before[s.Rules.PackingIterations] = before
+		before, _ = pl.plan(unedited, "")
+		pl.before[s.Rules.PackingIterations] = before
 	}
 	out.AddsUSD = p.TotalPrice() - before.TotalPrice()
 	name := func(u plan.Unplaced) string { return u.Pod }
 	still := lists.Set(p.Unplaced, name)
 	out.Others = lists.Of(lists.Where(before.Unplaced,
-		func(u plan.Unplaced) bool { return u.Pod != w.key && !still[u.Pod] }), name)
+		func(u plan.Unplaced) bool { return u.Pod != pl.key && !still[u.Pod] }), name)
 	slices.Sort(out.Others)
 	return out, true
 }
@@ -195,9 +195,9 @@ func landingOf(s cluster.Snapshot, sells binpack.Offerings, l plan.Launch) landi
 
 // refusalFamilies lift what EC2 refuses for a reason that its owner can mend: quotas and addresses.
 func refusalFamilies(s cluster.Snapshot) (out []family) {
-	codes := lists.Set(s.Unavailable, func(m instancetypes.UnavailableOffering) string { return m.Why })
+	codes := lists.Set(s.Unavailable, func(u instancetypes.UnavailableOffering) string { return u.Why })
 	for _, code := range slices.Sorted(maps.Keys(codes)) {
-		is := func(m instancetypes.UnavailableOffering) bool { return m.Why == code }
+		is := func(u instancetypes.UnavailableOffering) bool { return u.Why == code }
 		out = append(out, single("", target{KindEC2, "", code}.edit(pathOf("refusals"),
 			fmt.Sprint(lists.Count(s.Unavailable, is)), "0", func(s *cluster.Snapshot) {
 				s.Unavailable = slices.DeleteFunc(slices.Clone(s.Unavailable), is)

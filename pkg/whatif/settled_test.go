@@ -94,8 +94,8 @@ func hourlyUSD(w *scenario.World) (usd float64) {
 			price[o.String()] = o.Price
 		}
 	}
-	for _, h := range w.Snapshot.StateNodes() {
-		usd += price[h.OfferingKey().String()]
+	for _, node := range w.Snapshot.StateNodes() {
+		usd += price[node.OfferingKey().String()]
 	}
 	return usd
 }

@@ -181,14 +181,14 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 	if !ok {
 		return Answer{}, suggestSimilar("node", name, s.nodeNames())
 	}
-	h, _ := s.stateNode(n.Name)
+	node, _ := s.stateNode(n.Name)
 	a := Answer{Subject: "node " + n.Name, Verdict: fmt.Sprintf("it is %s: %s", n.Phase, nodeKind(n)),
 		Past: s.pastOfNode(n)}
 	a.Why = append(a.Why, fmt.Sprintf("%d pods are on it; they ask for %s of its cpu and %s of its memory", n.Pods,
 		status.FormatPercent(n.CPU), status.FormatPercent(n.Memory)))
-	if h.Claim != nil {
-		a.Why = append(a.Why, s.whyThisType(n, *h.Claim, sells)...)
-		for _, c := range h.Claim.Conditions {
+	if node.Claim != nil {
+		a.Why = append(a.Why, s.whyThisType(n, *node.Claim, sells)...)
+		for _, c := range node.Claim.Conditions {
 			if c.Status != "True" && c.Message != "" {
 				a.Why = append(a.Why, fmt.Sprintf("its condition %s is %s: %s", c.Type, c.Status, c.Message))
 			}
@@ -200,8 +200,8 @@ func ExplainNode(s Source, name string, sells binpack.Offerings) (Answer, error)
 		verb = "disruption may take it: "
 	}
 	a.Why = append(a.Why, verb+n.Why)
-	if h.Claim != nil {
-		if w := whatif.ForNode(s.Snapshot, s.Memory, sells, h.Claim.Name, s.Search); w.Questions > 0 {
+	if node.Claim != nil {
+		if w := whatif.ForNode(s.Snapshot, s.Memory, sells, node.Claim.Name, s.Search); w.Questions > 0 {
 			a.WhatIf = &w
 		}
 	}

@@ -128,9 +128,9 @@ func (s Source) findNode(name string) (status.Node, bool) {
 }
 
 func (s Source) stateNode(name string) (cluster.StateNode, bool) {
-	for _, h := range s.Snapshot.StateNodes() {
-		if h.Name() == name {
-			return h, true
+	for _, node := range s.Snapshot.StateNodes() {
+		if node.Name() == name {
+			return node, true
 		}
 	}
 	return cluster.StateNode{}, false

@@ -32,10 +32,10 @@ type Group struct {
 // addAutoscaler says what becomes of node groups and of what Cluster Autoscaler reads from pods.
 func (r *Report) addAutoscaler(f Facts) {
 	groups := map[string][]cluster.Node{}
-	for _, h := range f.Snapshot.StateNodes() {
-		if h.Claim == nil && h.Node.Labels[labelNodeGroup] != "" {
-			name := h.Node.Labels[labelNodeGroup]
-			groups[name] = append(groups[name], *h.Node)
+	for _, node := range f.Snapshot.StateNodes() {
+		if node.Claim == nil && node.Node.Labels[labelNodeGroup] != "" {
+			name := node.Node.Labels[labelNodeGroup]
+			groups[name] = append(groups[name], *node.Node)
 		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(groups)) {

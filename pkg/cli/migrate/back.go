@@ -21,14 +21,14 @@ func ReportBack(f Facts) Report {
 		r.Findings.Add(findings.Blocks, "Deployment karpenter", "Karpenter is not installed",
 			"install the chart, 1.1 or newer, with replicas 0, its IAM role and its queue; helm's --skip-crds keeps the CRDs as they are")
 	}
-	for _, h := range f.Snapshot.StateNodes() {
+	for _, node := range f.Snapshot.StateNodes() {
 		switch {
-		case h.Claim == nil:
-		case h.Standby() && h.Claim.Deleting.IsZero():
-			r.endStopped(h.Claim.Name)
+		case node.Claim == nil:
+		case node.Standby() && node.Claim.Deleting.IsZero():
+			r.endStopped(node.Claim.Name)
 		default:
 			r.Nodes++
-			r.releaseClaim(h)
+			r.releaseClaim(node)
 		}
 	}
 	for _, a := range f.Annotations {
@@ -53,8 +53,8 @@ func (r *Report) endStopped(claim string) {
 }
 
 // releaseClaim says what of one NodeClaim Karpenter could not know what to do with.
-func (r *Report) releaseClaim(h cluster.StateNode) {
-	c := *h.Claim
+func (r *Report) releaseClaim(node cluster.StateNode) {
+	c := *node.Claim
 	name := "NodeClaim " + c.Name
 	if !r.isStable(c, "Karpenter") {
 		return
@@ -63,20 +63,20 @@ func (r *Report) releaseClaim(h cluster.StateNode) {
 		r.addEdit(Unmark, c.Name, "a disruption that Joiner began and did not finish")
 		r.Findings.Add(findings.Change, name, "a disruption of Joiner's is not finished",
 			"joiner migrate --back --apply, once Joiner only observes")
-		if h.Node != nil && h.Node.IsTaintedDisrupted() {
-			r.addEdit(Untaint, h.Node.Name, "a disruption that Joiner began and did not finish")
+		if node.Node != nil && node.Node.IsTaintedDisrupted() {
+			r.addEdit(Untaint, node.Node.Name, "a disruption that Joiner began and did not finish")
 		}
 	}
-	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsNomination) {
-		r.addEdit(Open, h.Node.Name, "Karpenter does not know holds and would never take it off")
-		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
+	if node.Node != nil && slices.ContainsFunc(node.Node.Taints, cluster.Taint.IsNomination) {
+		r.addEdit(Open, node.Node.Name, "Karpenter does not know holds and would never take it off")
+		r.Findings.Add(findings.Change, "Node "+node.Node.Name, "it is held for the pods it was planned for ("+v1.TaintHold+"), which Karpenter would never end", "joiner migrate --back --apply")
 	}
-	if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsFailedRevision) {
-		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
-		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "a NodeRollout rolls it back ("+v1.TaintFailedRevision+"), which Karpenter does not", "joiner migrate --back --apply")
-	} else if h.Node != nil && slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsPreviousRevision) {
-		r.addEdit(Admit, h.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
-		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "a NodeRollout drains another ("+v1.TaintPreviousRevision+"), which Karpenter does not", "joiner migrate --back --apply")
+	if node.Node != nil && slices.ContainsFunc(node.Node.Taints, cluster.Taint.IsFailedRevision) {
+		r.addEdit(Admit, node.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
+		r.Findings.Add(findings.Change, "Node "+node.Node.Name, "a NodeRollout rolls it back ("+v1.TaintFailedRevision+"), which Karpenter does not", "joiner migrate --back --apply")
+	} else if node.Node != nil && slices.ContainsFunc(node.Node.Taints, cluster.Taint.IsPreviousRevision) {
+		r.addEdit(Admit, node.Node.Name, "Karpenter does not know NodeRollouts and would never take it off")
+		r.Findings.Add(findings.Change, "Node "+node.Node.Name, "a NodeRollout drains another ("+v1.TaintPreviousRevision+"), which Karpenter does not", "joiner migrate --back --apply")
 	}
 }
 

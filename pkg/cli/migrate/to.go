@@ -23,10 +23,10 @@ func ReportTo(f Facts, sells binpack.Offerings) Report {
 	for _, c := range f.CRDs {
 		r.checkCRD(c)
 	}
-	for _, h := range f.Snapshot.StateNodes() {
-		if h.Claim != nil {
+	for _, node := range f.Snapshot.StateNodes() {
+		if node.Claim != nil {
 			r.Nodes++
-			r.adoptClaim(h)
+			r.adoptClaim(node)
 		}
 	}
 	r.reportDrift(f.Snapshot, sells)
@@ -79,8 +79,8 @@ func (r *Report) checkCRD(c CRD) {
 }
 
 // adoptClaim says what of one NodeClaim must be right before others than its maker look after it.
-func (r *Report) adoptClaim(h cluster.StateNode) {
-	c := *h.Claim
+func (r *Report) adoptClaim(node cluster.StateNode) {
+	c := *node.Claim
 	name := "NodeClaim " + c.Name
 	if !r.isStable(c, "Joiner") {
 		return
@@ -91,13 +91,13 @@ func (r *Report) adoptClaim(h cluster.StateNode) {
 			"joiner migrate --apply")
 	}
 	if c.Annotations[awsv1.AnnotationInstanceTagged] != "true" &&
-		c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && h.Node != nil {
+		c.Annotations[awsv1.AnnotationClusterNameTagged] != "true" && node.Node != nil {
 		r.Findings.Add(findings.Note, name, "Karpenter has not tagged its instance with the cluster's name yet; Joiner finds instances by the tag "+awsv1.TagClusterName,
 			"wait a minute, or tag it: aws ec2 create-tags --resources "+c.InstanceID()+" --tags Key="+awsv1.TagClusterName+",Value=CLUSTER")
 	}
-	if h.Node != nil && !h.Deleting() && h.Node.IsTaintedDisrupted() && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
-		r.addEdit(Untaint, h.Node.Name, "a disruption that Karpenter began and did not finish")
-		r.Findings.Add(findings.Change, "Node "+h.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
+	if node.Node != nil && !node.Deleting() && node.Node.IsTaintedDisrupted() && c.Annotations[v1.AnnotationDisruptionCommand] == "" {
+		r.addEdit(Untaint, node.Node.Name, "a disruption that Karpenter began and did not finish")
+		r.Findings.Add(findings.Change, "Node "+node.Node.Name, "it carries "+v1.TaintDisrupted+" of a disruption that is not finished: its pods would be given new nodes and it would stay",
 			"joiner migrate --apply, once Karpenter is scaled down")
 	}
 }

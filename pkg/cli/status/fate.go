@@ -32,14 +32,14 @@ func disruptionFates(s cluster.Snapshot, m disruption.Memory, sells binpack.Offe
 }
 
 // fateOf says whether a host may go by choice, and what becomes of it or keeps it.
-func (f disruptionFate) fateOf(h cluster.StateNode) (mayGo bool, why string) {
-	if h.Claim == nil {
+func (f disruptionFate) fateOf(node cluster.StateNode) (mayGo bool, why string) {
+	if node.Claim == nil {
 		return false, "no NodePool made it"
 	}
-	if why, ok := f.goes[h.Claim.Name]; ok {
+	if why, ok := f.goes[node.Claim.Name]; ok {
 		return true, why
 	}
-	kept, ok := f.kept[h.Claim.Name]
+	kept, ok := f.kept[node.Claim.Name]
 	switch {
 	case !ok:
 		return false, "not looked at"

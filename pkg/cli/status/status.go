@@ -148,16 +148,16 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 		v.Rollouts = append(v.Rollouts, RolloutLine(r))
 	}
 	v.Buffers, v.Starting = stoppedBuffers(s, sells)
-	for _, h := range s.StateNodes() {
-		n := nodeOf(s, h, on[h.Name()])
-		n.MayGo, n.Why = fate.fateOf(h)
-		p := byPool[h.Pool()]
+	for _, node := range s.StateNodes() {
+		n := nodeOf(s, node, on[node.Name()])
+		n.MayGo, n.Why = fate.fateOf(node)
+		p := byPool[node.Pool()]
 		if p == nil {
-			p = &Pool{Name: h.Pool()}
+			p = &Pool{Name: node.Pool()}
 			if p.Name != "" {
 				p.Problem = "there is no such NodePool any more"
 			}
-			byPool[h.Pool()] = p
+			byPool[node.Pool()] = p
 		}
 		p.Nodes = append(p.Nodes, n)
 		p.Sum = p.Sum.addSum(n)
@@ -196,16 +196,16 @@ func (s Sum) addSum(n Node) Sum {
 	return s
 }
 
-func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []*cluster.Pod) Node {
-	labels, created := h.Labels(), time.Time{}
-	n := Node{Name: h.Name(), Phase: phaseOf(h), Pods: len(pods), Type: labels[instancetypes.LabelType],
+func nodeOf(s cluster.Snapshot, node cluster.StateNode, pods []*cluster.Pod) Node {
+	labels, created := node.Labels(), time.Time{}
+	n := Node{Name: node.Name(), Phase: phaseOf(node), Pods: len(pods), Type: labels[instancetypes.LabelType],
 		Zone:         labels[instancetypes.LabelZone],
 		CapacityType: capacityType(labels)}
-	if h.Node != nil {
-		created = h.Node.Created
+	if node.Node != nil {
+		created = node.Node.Created
 	}
-	if h.Claim != nil {
-		n.Claim, created = h.Claim.Name, h.Claim.Created
+	if node.Claim != nil {
+		n.Claim, created = node.Claim.Name, node.Claim.Created
 	}
 	if !created.IsZero() {
 		n.Age = max(0, s.Now.Sub(created))
@@ -213,16 +213,16 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []*cluster.Pod) Node {
 	if n.Type != "" {
 		n.HourlyUSD, n.Priced = s.Catalog.Charge(instancetypes.OfferingKey{CapacityType: n.CapacityType, Type: n.Type,
 			Zone: n.Zone})
-		if n.Priced && h.Claim != nil && !s.Rules.InstancePrices {
-			if c, ok := s.ClassOf(h.Claim.Class); ok {
+		if n.Priced && node.Claim != nil && !s.Rules.InstancePrices {
+			if c, ok := s.ClassOf(node.Claim.Class); ok {
 				n.Parts = s.Catalog.NodeCostOf(c)
-				pool, _ := s.PoolOf(h.Claim.Pool)
+				pool, _ := s.PoolOf(node.Claim.Pool)
 				n.Parts.Declared = s.DeclaredCost(pool)
 				n.NodeUSD = n.Parts.Total()
 				n.HourlyUSD += n.NodeUSD
 			}
 		}
-		if isStopped(h) { // only its volumes are billed
+		if isStopped(node) { // only its volumes are billed
 			n.Parts.Address, n.Parts.Declared = 0, 0
 			n.NodeUSD = n.Parts.Total()
 			n.HourlyUSD = n.NodeUSD
@@ -232,7 +232,7 @@ func nodeOf(s cluster.Snapshot, h cluster.StateNode, pods []*cluster.Pod) Node {
 	for _, p := range pods {
 		used = used.Add(p.Need)
 	}
-	room := h.Allocatable()
+	room := node.Allocatable()
 	n.CPU, n.Memory = FillLevel{used.CPU, room.CPU}, FillLevel{used.Memory, room.Memory}
 	return n
 }
@@ -252,25 +252,27 @@ func capacityType(labels map[string]string) string {
 }
 
 // isStopped reports whether the host's instance is stopped and waits for pods.
-func isStopped(h cluster.StateNode) bool { return h.Standby() && h.Claim.Is(v1.ConditionStopped) }
+func isStopped(node cluster.StateNode) bool {
+	return node.Standby() && node.Claim.Is(v1.ConditionStopped)
+}
 
-func phaseOf(h cluster.StateNode) string {
+func phaseOf(node cluster.StateNode) string {
 	switch {
-	case h.MarkedForDeletion():
+	case node.MarkedForDeletion():
 		return "leaving"
-	case isStopped(h):
+	case isStopped(node):
 		return "stopped"
-	case h.Standby() && h.Claim.ProviderID != "":
+	case node.Standby() && node.Claim.ProviderID != "":
 		return "warming"
-	case h.Node == nil && h.Claim.ProviderID == "":
+	case node.Node == nil && node.Claim.ProviderID == "":
 		return "launching"
-	case !h.Initialized():
+	case !node.Initialized():
 		return "starting"
-	case !h.Node.Ready:
+	case !node.Node.Ready:
 		return "not ready"
-	case slices.ContainsFunc(h.Node.Taints, cluster.Taint.IsNomination):
+	case slices.ContainsFunc(node.Node.Taints, cluster.Taint.IsNomination):
 		return "held"
-	case slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool {
+	case slices.ContainsFunc(node.Node.Taints, func(t cluster.Taint) bool {
 		return t.Key == "node.kubernetes.io/unschedulable"
 	}):
 		return "cordoned"

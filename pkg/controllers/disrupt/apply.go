@@ -26,16 +26,16 @@ type commandApplier struct {
 	gone   map[string]bool         // claims that this pass deleted
 }
 
-func (d *Controller) newApplier(s cluster.Snapshot) *commandApplier {
-	w := &commandApplier{d: d, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
+func (c *Controller) newApplier(s cluster.Snapshot) *commandApplier {
+	w := &commandApplier{d: c, s: s, claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
 		gone: map[string]bool{}}
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil {
 			continue
 		}
-		w.claims[h.Claim.Name] = *h.Claim
-		if h.Node != nil {
-			w.nodes[h.Claim.Name] = *h.Node
+		w.claims[node.Claim.Name] = *node.Claim
+		if node.Node != nil {
+			w.nodes[node.Claim.Name] = *node.Node
 		}
 	}
 	return w
@@ -305,22 +305,22 @@ type commandNodes struct {
 
 // each takes a step for each claim of which none has failed. In a command with replacements the first that fails is the
 // last.
-func (b *commandNodes) each(ctx context.Context, do func(claim string) error) {
-	for _, name := range b.c.Claims {
-		if b.stopped || b.failed[name] {
+func (n *commandNodes) each(ctx context.Context, do func(claim string) error) {
+	for _, name := range n.c.Claims {
+		if n.stopped || n.failed[name] {
 			continue
 		}
 		err := do(name)
 		if err == nil {
 			continue
 		}
-		if b.failed == nil {
-			b.failed = map[string]bool{}
+		if n.failed == nil {
+			n.failed = map[string]bool{}
 		}
-		b.failed[name], b.stopped = true, len(b.c.Launches) > 0 || ctx.Err() != nil
-		b.errs = append(b.errs, err)
+		n.failed[name], n.stopped = true, len(n.c.Launches) > 0 || ctx.Err() != nil
+		n.errs = append(n.errs, err)
 		if !controllers.IsConflict(err) {
-			b.because = append(b.because, name)
+			n.because = append(n.because, name)
 		}
 	}
 }

@@ -59,35 +59,35 @@ type Controller struct {
 // Run passes until nothing is proposed or under way, or until the time given. A pass that takes as long as the longest
 // before ends by then. A step about one object that fails is tried again later, and all others go on; what did not
 // succeed in the end is the error.
-func (d *Controller) Run(ctx context.Context, until time.Time) error {
-	if d.Cache == nil {
-		d.Cache = &disruption.Cache{}
+func (c *Controller) Run(ctx context.Context, until time.Time) error {
+	if c.Cache == nil {
+		c.Cache = &disruption.Cache{}
 	}
-	if d.Known == nil {
-		d.Known = &controllers.InstanceCache{}
+	if c.Known == nil {
+		c.Known = &controllers.InstanceCache{}
 	}
 	longest := time.Duration(0)
 	for {
-		start := d.Now()
-		under := controllers.BeginPass(ctx, d.Permission)
+		start := c.Now()
+		under := controllers.BeginPass(ctx, c.Permission)
 		held := false
-		busy, err := d.LimitPass(func(pass context.Context) (busy bool, err error) {
-			busy, held, err = d.lockAndRun(pass)
+		busy, err := c.LimitPass(func(pass context.Context) (busy bool, err error) {
+			busy, held, err = c.lockAndRun(pass)
 			return busy, err
 		})(under)
 		if controllers.IsCutShort(err) {
-			return d.failed.JoinErrors()
+			return c.failed.JoinErrors()
 		}
 		if err != nil || controllers.WasRefused(under) {
-			return errors.Join(err, d.failed.JoinErrors())
+			return errors.Join(err, c.failed.JoinErrors())
 		}
-		longest = max(longest, d.Now().Sub(start))
-		if held && !busy || !d.Now().Add(betweenPasses+longest).Before(until) {
-			return d.failed.JoinErrors()
+		longest = max(longest, c.Now().Sub(start))
+		if held && !busy || !c.Now().Add(betweenPasses+longest).Before(until) {
+			return c.failed.JoinErrors()
 		}
 		select {
 		case <-ctx.Done():
-			return errors.Join(ctx.Err(), d.failed.JoinErrors())
+			return errors.Join(ctx.Err(), c.failed.JoinErrors())
 		case <-time.After(betweenPasses):
 		}
 	}
@@ -95,13 +95,13 @@ func (d *Controller) Run(ctx context.Context, until time.Time) error {
 
 // lockAndRun is a pass by the holder of the lease, if there is something to look at. It takes seconds in a large
 // cluster, so it comes after what provision needs the lease for at once: replacements of what EC2 takes back.
-func (d *Controller) lockAndRun(ctx context.Context) (busy, held bool, err error) {
-	claims, err := d.Read.ListClaims(ctx)
+func (c *Controller) lockAndRun(ctx context.Context) (busy, held bool, err error) {
+	claims, err := c.Read.ListClaims(ctx)
 	switch {
-	case err != nil || len(claims) == 0 || d.Off && !slices.ContainsFunc(claims, hasCommand):
+	case err != nil || len(claims) == 0 || c.Off && !slices.ContainsFunc(claims, hasCommand):
 		return false, true, err
-	case interruption.AwaitsReplacement(claims, d.Now()):
-		d.Log.Info("skipped: pods wait for replacements of interrupted nodes")
+	case interruption.AwaitsReplacement(claims, c.Now()):
+		c.Log.Info("skipped: pods wait for replacements of interrupted nodes")
 		return true, true, nil
 	}
 	may, err := controllers.MayWrite(ctx)
@@ -109,65 +109,65 @@ func (d *Controller) lockAndRun(ctx context.Context) (busy, held bool, err error
 		return false, true, err
 	}
 	if !may {
-		busy, err = d.Shield().GuardPass(d.runPass)(ctx)
+		busy, err = c.Shield().GuardPass(c.runPass)(ctx)
 		return busy, true, err
 	}
-	lease := controllers.CapacityLease{Lease: d.Lease, Holder: d.Holder}
-	return lease.RunUnderLease(ctx, d.Shield().GuardPass(d.runPass))
+	lease := controllers.CapacityLease{Lease: c.Lease, Holder: c.Holder}
+	return lease.RunUnderLease(ctx, c.Shield().GuardPass(c.runPass))
 }
 
 // hasCommand reports whether a disruption of the claim is under way.
 func hasCommand(c cluster.Claim) bool { return c.Annotations[disruption.AnnotationMark] != "" }
 
 // runPass decides once and has it done: first what ends, then what begins.
-func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
-	memory, err := d.Notes.ReadMemory(ctx)
+func (c *Controller) runPass(ctx context.Context) (busy bool, err error) {
+	memory, err := c.Notes.ReadMemory(ctx)
 	if err != nil {
 		return false, err
 	}
-	s, err := d.readSnapshot(ctx)
+	s, err := c.readSnapshot(ctx)
 	if err != nil {
 		return false, err
 	}
-	s, err = d.advanceRollouts(ctx, s)
-	d.failed.NoteOutcome(ctx, "NodeRollouts", err, d.Now())
-	sells := d.Cache.Offerings(s)
-	d.markDrift(ctx, &s, sells)
-	if s, err = controllers.WithVolumes(ctx, d.Read, s, disruption.MayEmpty); err != nil {
+	s, err = c.advanceRollouts(ctx, s)
+	c.failed.NoteOutcome(ctx, "NodeRollouts", err, c.Now())
+	sells := c.Cache.Offerings(s)
+	c.markDrift(ctx, &s, sells)
+	if s, err = controllers.WithVolumes(ctx, c.Read, s, disruption.MayEmpty); err != nil {
 		return false, err
 	}
-	start := d.Now()
+	start := c.Now()
 	controllers.NoteStage(ctx, controllers.StageDeciding)
-	decision, next, err := d.decideWithin(ctx, s, memory, sells)
+	decision, next, err := c.decideWithin(ctx, s, memory, sells)
 	if err != nil {
 		return false, err
 	}
 	all := nodesStaying(decision, s)
 	next.Retained = updateRetention(all, memory.Retained, s.Now)
-	d.logPlan(decision, all, next.Retained)
-	took := d.Now().Sub(start)
-	if d.Metrics != nil {
-		d.Metrics.Put(decisionMetrics(decision, took)...)
+	c.logPlan(decision, all, next.Retained)
+	took := c.Now().Sub(start)
+	if c.Metrics != nil {
+		c.Metrics.Put(decisionMetrics(decision, took)...)
 	}
-	d.kept.To, d.kept.Stamp, d.kept.Warn = d.Diary, d.Stamp, d.Log.Warn
-	d.Shield().Report(decision.Faults...)
+	c.kept.To, c.kept.Stamp, c.kept.Warn = c.Diary, c.Stamp, c.Log.Warn
+	c.Shield().Report(decision.Faults...)
 	controllers.NoteStage(ctx, controllers.StageRecording)
-	said := strings.Join(append(rollout.Decided(s), d.said), "\n")
-	d.kept.RecordPass(ctx, said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+	said := strings.Join(append(rollout.Decided(s), c.said), "\n")
+	c.kept.RecordPass(ctx, said, nil, func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
 		return replay.DisruptPass(st, s, memory, decision)
 	})
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		d.logDryRun(decision)
+		c.logDryRun(decision)
 		return false, err
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
-	d.countPass(s, decision, took)
-	w := d.newApplier(s)
+	c.countPass(s, decision, took)
+	w := c.newApplier(s)
 	w.applyTaints(ctx, decision)
 	w.applyFinished(ctx, decision)
 	err = w.applyBegun(ctx, decision, &next)
 	controllers.NoteStage(ctx, controllers.StageRecording)
-	_ = d.Shield().Do("what is told", func() error { // logged
+	_ = c.Shield().Do("what is told", func() error { // logged
 		w.recordNotDisrupted(ctx, decision.NotDisrupted)
 		w.recordBudgetExhausted(ctx, decision.BudgetsExhausted)
 		w.recordConsidered(ctx, decision, memory.Proposals)
@@ -177,73 +177,73 @@ func (d *Controller) runPass(ctx context.Context) (busy bool, err error) {
 		w.recordReasons(ctx, all, next.Retained)
 		return nil
 	})
-	d.markStill(ctx, w.claims, w.ofClaimsLeft(decision.PodStability))
+	c.markStill(ctx, w.claims, w.ofClaimsLeft(decision.PodStability))
 	busy = len(decision.Begin)+len(decision.Finish)+len(decision.RollBack)+len(decision.Proposed)+
 		len(decision.Waiting) > 0
-	return busy, errors.Join(err, d.writeMemory(ctx, next))
+	return busy, errors.Join(err, c.writeMemory(ctx, next))
 }
 
 // logDryRun says what the pass would have done.
-func (d *Controller) logDryRun(p disruption.Plan) {
-	controllers.LogDryRun(d.Log, disruption.Plan{Finish: p.Finish, RollBack: p.RollBack,
+func (c *Controller) logDryRun(p disruption.Plan) {
+	controllers.LogDryRun(c.Log, disruption.Plan{Finish: p.Finish, RollBack: p.RollBack,
 		Begin: p.Begin, TaintFailed: p.TaintFailed, UntaintFailed: p.UntaintFailed,
 		TaintPrevious: p.TaintPrevious, UntaintPrevious: p.UntaintPrevious}.Lines()...)
 }
 
 // advanceRollouts takes the steps of NodeRollouts. What cannot be stored is not allowed, and stops nothing else.
-func (d *Controller) advanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
-	if d.Rollouts == nil {
+func (c *Controller) advanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+	if c.Rollouts == nil {
 		return s, nil
 	}
 	controllers.NoteStage(ctx, controllers.StageRollouts)
-	return d.Rollouts.AdvanceRollouts(ctx, s)
+	return c.Rollouts.AdvanceRollouts(ctx, s)
 }
 
 // writeMemory stores what the next pass is to know. A pass that may not write leaves no trace.
-func (d *Controller) writeMemory(ctx context.Context, m disruption.Memory) error {
+func (c *Controller) writeMemory(ctx context.Context, m disruption.Memory) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return err
 	}
-	return d.Notes.WriteMemory(ctx, m)
+	return c.Notes.WriteMemory(ctx, m)
 }
 
 // listInstances tells what instances were put into, which hardly changes. Without an answer the verdicts of before
 // stay.
-func (d *Controller) listInstances(ctx context.Context) []cluster.Instance {
-	placed, err := d.Known.ListInstances(ctx, d.Placed, controllers.InstanceQuery{Now: d.Now()})
+func (c *Controller) listInstances(ctx context.Context) []cluster.Instance {
+	placed, err := c.Known.ListInstances(ctx, c.Placed, controllers.InstanceQuery{Now: c.Now()})
 	if err != nil {
-		d.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
+		c.Log.Warn("drift of security groups and subnets is not looked for", "error", err)
 		return nil
 	}
 	return placed
 }
 
-func (d *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	m := controllers.Observer{Read: d.Read, Prices: d.Prices, Unavailable: d.Unavailable,
-		Levels: d.Levels, Rules: d.Rules, Now: d.Now, Log: d.Log}
-	if d.Rollouts != nil {
-		m.Rollouts = d.Rollouts
+func (c *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	o := controllers.Observer{Read: c.Read, Prices: c.Prices, Unavailable: c.Unavailable,
+		Levels: c.Levels, Rules: c.Rules, Now: c.Now, Log: c.Log}
+	if c.Rollouts != nil {
+		o.Rollouts = c.Rollouts
 	}
-	return m.ReadSnapshot(ctx)
+	return o.ReadSnapshot(ctx)
 }
 
 // logPlan logs the plan unless the pass before had the same, and of nodes that stay what is news.
-func (d *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, stays map[string]disruption.Retention) {
+func (c *Controller) logPlan(p disruption.Plan, all []disruption.NotDisrupted, stays map[string]disruption.Retention) {
 	lines := p.Lines()
 	text := fmt.Sprint(lines)
-	if text == d.said {
+	if text == c.said {
 		return
 	}
-	d.said = text
+	c.said = text
 	for _, line := range lines[:len(lines)-len(p.NotDisrupted)] {
-		d.Log.Info(line)
+		c.Log.Info(line)
 	}
-	logStays(d.Log, all, stays, d.Now())
+	logStays(c.Log, all, stays, c.Now())
 	words := map[string]int{}
 	for _, s := range all {
 		words[string(s.Reason)]++
 	}
-	d.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "rollback", len(p.RollBack), "proposed",
+	c.Log.Info("disruption", "begin", len(p.Begin), "finish", len(p.Finish), "rollback", len(p.RollBack), "proposed",
 		len(p.Proposed),
 		"reported", len(p.Reported), "waiting", len(p.Waiting), "notDisrupted", words)
 }

@@ -160,9 +160,9 @@ func TestDeniedTaintLaunchesNothing(t *testing.T) {
 	denied := 0
 	for range 4 {
 		ports := w.Ports(fake.Fault{})
-		d := f.Disrupt(ports)
-		d.Moves = deniesTaints{ports}
-		if err := d.Run(t.Context(), f.Once()); err != nil {
+		controller := f.Disrupt(ports)
+		controller.Moves = deniesTaints{ports}
+		if err := controller.Run(t.Context(), f.Once()); err != nil {
 			denied++
 		}
 		w.Advance(20 * time.Second)
@@ -218,9 +218,9 @@ func TestDisruptTellsOnceWhyANodeStays(t *testing.T) {
 	got := &controllertest.MetricLines{}
 	var said bytes.Buffer
 	for range 3 {
-		d := f.Disrupt(w.Ports(fake.Fault{}))
-		d.Metrics, d.Log = got, slog.New(slog.NewTextHandler(&said, nil))
-		if err := d.Run(t.Context(), f.Once()); err != nil {
+		c := f.Disrupt(w.Ports(fake.Fault{}))
+		c.Metrics, c.Log = got, slog.New(slog.NewTextHandler(&said, nil))
+		if err := c.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -24,34 +24,35 @@ const (
 
 // markDrift brings the condition Drifted of the claims up to date, in the cluster and in s. A claim on which it cannot
 // be written is as it was, for the pass too.
-func (d *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells binpack.Offerings) {
+func (c *Controller) markDrift(ctx context.Context, s *cluster.Snapshot, sells binpack.Offerings) {
 	controllers.NoteStage(ctx, controllers.StageDrift)
-	s.Instances = d.listInstances(ctx)
+	s.Instances = c.listInstances(ctx)
 	verdicts := drift.DriftChanges(*s, overlays.ByPool(*s, sells))
 	at := map[string]int{}
-	for i, c := range s.Claims {
-		at[c.Name] = i
+	for i, claim := range s.Claims {
+		at[claim.Name] = i
 	}
 	s.Claims = slices.Clone(s.Claims)
 	verdicts = slices.DeleteFunc(verdicts, func(v drift.DriftChange) bool {
-		return d.failed.IsBackingOff(driftOf(v.Claim), d.Now())
+		return c.failed.IsBackingOff(driftOf(v.Claim), c.Now())
 	})
 	for _, v := range verdicts[:min(len(verdicts), maxDriftWrites)] {
-		c := s.Claims[at[v.Claim]]
-		c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
+		claim := s.Claims[at[v.Claim]]
+		claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions),
 			func(k cluster.Condition) bool { return k.Type == v1.ConditionDrifted })
 		if v.Reason != "" {
-			c.Conditions = append(c.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True",
+			claim.Conditions = append(claim.Conditions, cluster.Condition{Type: v1.ConditionDrifted, Status: "True",
 				Reason: v.Reason, Message: v.Message, Since: s.Now})
-			d.Log.Info("drifted", "claim", c.Name, "reason", v.Reason, "why", v.Message)
+			c.Log.Info("drifted", "claim", claim.Name, "reason", v.Reason, "why", v.Message)
 		}
-		d.TryStep(ctx, &d.failed, driftOf(c.Name), func() error {
-			may, err := controllers.MayBegin(ctx, d.Log, "write condition "+v1.ConditionDrifted+" of NodeClaim "+c.Name)
+		c.TryStep(ctx, &c.failed, driftOf(claim.Name), func() error {
+			may, err := controllers.MayBegin(ctx, c.Log,
+				"write condition "+v1.ConditionDrifted+" of NodeClaim "+claim.Name)
 			if err == nil && may {
-				c, err = d.Claims.WriteClaimStatus(ctx, c)
+				claim, err = c.Claims.WriteClaimStatus(ctx, claim)
 			}
 			if err == nil {
-				s.Claims[at[v.Claim]] = c
+				s.Claims[at[v.Claim]] = claim
 			}
 			return err
 		})
@@ -63,30 +64,30 @@ func driftOf(claim string) string { return "drift of NodeClaim " + claim }
 
 // markStill writes how quiet nodes are onto their claims, as those are after the pass. What changed meanwhile is left
 // to the next one.
-func (d *Controller) markStill(ctx context.Context, claims map[string]cluster.Claim, all []disruption.StabilityNote) {
+func (c *Controller) markStill(ctx context.Context, claims map[string]cluster.Claim, all []disruption.StabilityNote) {
 	subject := func(s disruption.StabilityNote) string { return "Consolidatable of NodeClaim " + s.Claim }
 	all = slices.DeleteFunc(all, func(s disruption.StabilityNote) bool {
-		return d.failed.IsBackingOff(subject(s), d.Now())
+		return c.failed.IsBackingOff(subject(s), c.Now())
 	})
 	all = all[:min(len(all), maxStillWrites)]
 	var g errgroup.Group
 	g.SetLimit(parallelWrites)
 	for _, s := range all {
 		g.Go(func() error {
-			d.TryStep(ctx, &d.failed, subject(s), func() error {
+			c.TryStep(ctx, &c.failed, subject(s), func() error {
 				if may, err := controllers.MayWrite(ctx); err != nil || !may {
 					return err
 				}
-				c := claims[s.Claim]
-				c.LastPodEvent = s.LastPodEvent
-				c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
+				claim := claims[s.Claim]
+				claim.LastPodEvent = s.LastPodEvent
+				claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions),
 					func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
 				if s.Consolidatable {
-					c.Conditions = append(c.Conditions,
+					claim.Conditions = append(claim.Conditions,
 						cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
 							Reason: v1.ConditionConsolidatable})
 				}
-				_, err := d.Claims.WriteClaimStatus(ctx, c)
+				_, err := c.Claims.WriteClaimStatus(ctx, claim)
 				return err
 			})
 			return nil

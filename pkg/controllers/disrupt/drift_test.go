@@ -28,15 +28,15 @@ func TestDriftOfWhatEC2Tells(t *testing.T) {
 	right := all[0].SubnetID
 	pass := func(subnet string, err error) string {
 		t.Helper()
-		d := f.Disrupt(f.World.Ports(fake.Fault{}))
-		d.Placed = placed(func() ([]cluster.Instance, error) {
+		c := f.Disrupt(f.World.Ports(fake.Fault{}))
+		c.Placed = placed(func() ([]cluster.Instance, error) {
 			out := f.World.Instances()
 			for i := range out {
 				out[i].SubnetID = subnet
 			}
 			return out, err
 		})
-		if err := d.Run(t.Context(), f.Once()); err != nil {
+		if err := c.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		return f.World.Claims()[0].Condition(v1.ConditionDrifted).Reason

@@ -145,9 +145,9 @@ func TestReportsAreToldOnNodes(t *testing.T) {
 	w.Advance(time.Second)
 	got, said := &controllertest.MetricLines{}, &bytes.Buffer{}
 	for range 3 {
-		d := f.Disrupt(w.Ports(fake.Fault{}))
-		d.Metrics, d.Log = got, slog.New(slog.NewTextHandler(said, nil))
-		if err := d.Run(t.Context(), f.Once()); err != nil {
+		c := f.Disrupt(w.Ports(fake.Fault{}))
+		c.Metrics, c.Log = got, slog.New(slog.NewTextHandler(said, nil))
+		if err := c.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		w.Advance(20 * time.Second)

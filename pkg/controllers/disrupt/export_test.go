@@ -7,6 +7,6 @@ import (
 )
 
 // Deciding puts something in the place of the decision, which takes as long as a test wants.
-func (d *Controller) Deciding(f func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *disruption.Cache) (disruption.Plan, disruption.Memory)) {
-	d.decide = f
+func (c *Controller) Deciding(f func(cluster.Snapshot, disruption.Memory, binpack.Offerings, *disruption.Cache) (disruption.Plan, disruption.Memory)) {
+	c.decide = f
 }

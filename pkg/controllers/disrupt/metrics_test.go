@@ -20,9 +20,9 @@ func TestWhatDisruptMeasures(t *testing.T) {
 	w.Advance(time.Second)
 	pass := func() string {
 		got := &controllertest.MetricLines{}
-		d := f.Disrupt(w.Ports(fake.Fault{}))
-		d.Metrics = got
-		if err := d.Run(context.Background(), f.Once()); err != nil {
+		c := f.Disrupt(w.Ports(fake.Fault{}))
+		c.Metrics = got
+		if err := c.Run(context.Background(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		return strings.Join(got.All, "\n")
@@ -54,9 +54,9 @@ func TestNodesOfASleepingPoolAreCounted(t *testing.T) {
 	f := controllertest.FreeToDisrupt(t, "WhenEmpty", 1)
 	f.World.ChangePool(func(p *cluster.Pool) { p.Disruption.SleepAt, p.Disruption.SleepFor = "0 0 * * *", 24*time.Hour })
 	got := &controllertest.MetricLines{}
-	d := f.Disrupt(f.World.Ports(fake.Fault{}))
-	d.Metrics = got
-	if err := d.Run(t.Context(), f.Once()); err != nil {
+	c := f.Disrupt(f.World.Ports(fake.Fault{}))
+	c.Metrics = got
+	if err := c.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	if all := strings.Join(got.All, "\n"); !strings.Contains(all, `"karpenter_nodeclaims_disrupted_total":1,"reason":"sleep"`) {
@@ -73,9 +73,9 @@ func TestAPodThatComesBeforeTheTaintStopsTheAct(t *testing.T) {
 	pass := func(p *fake.Ports) []string {
 		t.Helper()
 		got := &controllertest.MetricLines{}
-		d := f.Disrupt(p)
-		d.Metrics = got
-		if err := d.Run(context.Background(), f.Once()); err != nil {
+		c := f.Disrupt(p)
+		c.Metrics = got
+		if err := c.Run(context.Background(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		return got.All

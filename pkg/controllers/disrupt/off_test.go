@@ -32,8 +32,8 @@ func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 		pool bool
 		off  bool
 	}{
-		{"off", func(d *disrupt.Controller) { d.Rules.ReportDisruption, d.Off = true, true }, false, true},
-		{"the stack reports", func(d *disrupt.Controller) { d.Rules.ReportDisruption = true }, false, false},
+		{"off", func(controller *disrupt.Controller) { controller.Rules.ReportDisruption, controller.Off = true, true }, false, true},
+		{"the stack reports", func(controller *disrupt.Controller) { controller.Rules.ReportDisruption = true }, false, false},
 		{"the pool reports", func(*disrupt.Controller) {}, true, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
@@ -45,9 +45,9 @@ func TestWhatIsUnderWayIsTakenBack(t *testing.T) {
 			pass := func(mode func(*disrupt.Controller)) []string {
 				t.Helper()
 				p := w.Ports(fake.Fault{})
-				d := f.Disrupt(p)
-				mode(d)
-				if err := d.Run(t.Context(), f.Once()); err != nil {
+				controller := f.Disrupt(p)
+				mode(controller)
+				if err := controller.Run(t.Context(), f.Once()); err != nil {
 					t.Fatal(err)
 				}
 				w.Advance(20 * time.Second)

@@ -37,10 +37,10 @@ func stayed(t *testing.T, minutes int, words func(minute int) []string) (told []
 				heard = append(heard, e.Name+" "+e.Reason+": "+e.Message)
 			}
 		})
-		d := &Controller{Deps: controllers.Deps{Record: hear, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(said, nil))}}
+		c := &Controller{Deps: controllers.Deps{Record: hear, Now: func() time.Time { return now }, Log: slog.New(slog.NewTextHandler(said, nil))}}
 		before = updateRetention(all, before, now)
-		logStays(d.Log, all, before, now)
-		(&commandApplier{d: d}).recordReasons(controllers.BeginPass(t.Context(), nil), all, before)
+		logStays(c.Log, all, before, now)
+		(&commandApplier{d: c}).recordReasons(controllers.BeginPass(t.Context(), nil), all, before)
 		told = append(told, heard)
 		logged = append(logged, strings.Count(said.String(), "\n"))
 		now = now.Add(time.Minute)

@@ -28,7 +28,7 @@ func TestReportModeHasNoSideEffects(t *testing.T) {
 		pool    func(*cluster.Pool)
 		reports bool
 	}{
-		{"stack", func(d *disrupt.Controller) { d.Rules.ReportDisruption = true }, func(*cluster.Pool) {}, true},
+		{"stack", func(controller *disrupt.Controller) { controller.Rules.ReportDisruption = true }, func(*cluster.Pool) {}, true},
 		{"pool", func(*disrupt.Controller) {}, func(p *cluster.Pool) { p.Disruption.ReportOnly = true }, true},
 		{"neither", func(*disrupt.Controller) {}, func(*cluster.Pool) {}, false},
 	} {
@@ -49,10 +49,10 @@ func TestReportModeHasNoSideEffects(t *testing.T) {
 				var done []string
 				for range 5 {
 					p := f.World.Ports(fake.Fault{})
-					d := f.Disrupt(p)
-					d.Log = slog.New(slog.NewTextHandler(&said, nil))
-					c.mode(d)
-					if err := d.Run(context.Background(), f.Once()); err != nil {
+					controller := f.Disrupt(p)
+					controller.Log = slog.New(slog.NewTextHandler(&said, nil))
+					c.mode(controller)
+					if err := controller.Run(context.Background(), f.Once()); err != nil {
 						t.Fatal(err)
 					}
 					done = append(done, slices.DeleteFunc(p.Calls(), func(call string) bool {

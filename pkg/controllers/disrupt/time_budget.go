@@ -13,29 +13,29 @@ import (
 // would ask the same again, for ever. So when half of the time is over that there was in the beginning, and the
 // decision not made, it is remembered that the next pass had better ask less; that is forgotten again when this one
 // ends after all.
-func (d *Controller) decideWithin(ctx context.Context, s cluster.Snapshot, m disruption.Memory,
+func (c *Controller) decideWithin(ctx context.Context, s cluster.Snapshot, m disruption.Memory,
 	sells binpack.Offerings) (disruption.Plan, disruption.Memory, error) {
-	decide := d.decide
+	decide := c.decide
 	if decide == nil {
 		decide = disruption.NextFrom
 	}
-	late := d.whenLate(ctx, func() {
-		d.Log.Warn("disruption may run out of time: the next pass asks less unless this one ends")
-		if err := d.writeMemory(ctx, m.RunLate(d.Now())); err != nil {
-			d.Log.Warn("that disruption runs out of time is not remembered", "error", err)
+	late := c.whenLate(ctx, func() {
+		c.Log.Warn("disruption may run out of time: the next pass asks less unless this one ends")
+		if err := c.writeMemory(ctx, m.RunLate(c.Now())); err != nil {
+			c.Log.Warn("that disruption runs out of time is not remembered", "error", err)
 		}
 	})
-	plan, next := decide(s, m, sells, d.Cache)
+	plan, next := decide(s, m, sells, c.Cache)
 	next.Retained = m.Retained // until it is told what nodes stay for
 	if !late() {
 		return plan, next, nil
 	}
-	return plan, next, d.writeMemory(ctx, next.RunLate(d.Now())) // what is done now takes its time too
+	return plan, next, c.writeMemory(ctx, next.RunLate(c.Now())) // what is done now takes its time too
 }
 
 // whenLate calls what it is given, once, when half of the time that the context has is over, unless the function that
 // it returns has been called before. That one reports whether it was called, and returns when it is done.
-func (d *Controller) whenLate(ctx context.Context, do func()) func() bool {
+func (c *Controller) whenLate(ctx context.Context, do func()) func() bool {
 	deadline, limited := ctx.Deadline()
 	if !limited {
 		return func() bool { return false }

@@ -24,8 +24,8 @@ func runInvocation(t *testing.T, f *controllertest.Functions, p *fake.Ports) (en
 	ctx, cancel := context.WithTimeout(t.Context(), timeout)
 	defer cancel()
 	start := time.Now()
-	d := f.Disrupt(p)
-	d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache) (disruption.Plan, disruption.Memory) {
+	c := f.Disrupt(p)
+	c.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache) (disruption.Plan, disruption.Memory) {
 		questions := 24 >> m.Overruns.Times
 		time.Sleep(time.Duration(questions) * 15 * time.Second)
 		if time.Since(start) > timeout {
@@ -36,7 +36,7 @@ func runInvocation(t *testing.T, f *controllertest.Functions, p *fake.Ports) (en
 	end := make(chan bool, 1)
 	go func() {
 		defer close(end)
-		if err := d.Run(ctx, f.Once()); err != nil {
+		if err := c.Run(ctx, f.Once()); err != nil {
 			t.Error(err)
 		}
 		end <- true
@@ -75,14 +75,14 @@ func TestWhatWasDecidedLateIsRememberedAtOnce(t *testing.T) {
 		p := f.World.Ports(fake.Fault{})
 		ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
 		defer cancel()
-		d := f.Disrupt(p)
-		d.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache) (disruption.Plan, disruption.Memory) {
+		c := f.Disrupt(p)
+		c.Deciding(func(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache) (disruption.Plan, disruption.Memory) {
 			time.Sleep(40 * time.Second)
 			return disruption.NextFrom(s, m, sells, cache)
 		})
 		kept := &memories{DisruptionMemory: p}
-		d.Notes = kept
-		if err := d.Run(ctx, f.Once()); err != nil {
+		c.Notes = kept
+		if err := c.Run(ctx, f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		want := []noted{{1, false}, {1, true}, {0, true}}
@@ -113,16 +113,16 @@ func (k *memories) WriteMemory(ctx context.Context, m disruption.Memory) error {
 func TestNoPassIsBegunThatMayNotEnd(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := controllertest.HalfEmpty(t)
-		d := f.Disrupt(f.World.Ports(fake.Fault{}))
-		d.Now = time.Now
+		c := f.Disrupt(f.World.Ports(fake.Fault{}))
+		c.Now = time.Now
 		passes := 0
-		d.Deciding(func(_ cluster.Snapshot, m disruption.Memory, _ binpack.Offerings, _ *disruption.Cache) (disruption.Plan, disruption.Memory) {
+		c.Deciding(func(_ cluster.Snapshot, m disruption.Memory, _ binpack.Offerings, _ *disruption.Cache) (disruption.Plan, disruption.Memory) {
 			passes++
 			time.Sleep(16 * time.Second)
 			return disruption.Plan{Proposed: []disruption.Command{{Reason: "Empty"}}}, m
 		})
 		start := time.Now()
-		if err := d.Run(t.Context(), start.Add(50*time.Second)); err != nil {
+		if err := c.Run(t.Context(), start.Add(50*time.Second)); err != nil {
 			t.Fatal(err)
 		}
 		if took := time.Since(start); passes != 2 || took != 37*time.Second {

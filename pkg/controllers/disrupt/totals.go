@@ -13,12 +13,12 @@ import (
 )
 
 // countPass has the pass counted for Prometheus, on the lease under which it runs.
-func (d *Controller) countPass(s cluster.Snapshot, p disruption.Plan, took time.Duration) {
-	if d.Totals == nil {
+func (c *Controller) countPass(s cluster.Snapshot, p disruption.Plan, took time.Duration) {
+	if c.Totals == nil {
 		return
 	}
-	counted, now := disruptionOf(s, p, took), d.Now()
-	d.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) { t.CountDisruption(counted, now) })
+	counted, now := disruptionOf(s, p, took), c.Now()
+	c.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) { t.CountDisruption(counted, now) })
 }
 
 // disruptionOf returns what is counted of a pass.

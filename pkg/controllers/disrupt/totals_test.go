@@ -52,12 +52,12 @@ func TestPassesAreCountedOnTheLease(t *testing.T) {
 	pass := func(may bool) {
 		t.Helper()
 		w.Advance(20 * time.Second)
-		d := f.Disrupt(w.Ports(fake.Fault{}))
-		d.Totals = got
+		c := f.Disrupt(w.Ports(fake.Fault{}))
+		c.Totals = got
 		if !may {
-			d.Permission = func(context.Context) (bool, error) { return false, nil }
+			c.Permission = func(context.Context) (bool, error) { return false, nil }
 		}
-		if err := d.Run(t.Context(), f.Once()); err != nil {
+		if err := c.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 	}

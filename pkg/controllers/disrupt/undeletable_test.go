@@ -85,9 +85,9 @@ func TestAnEmptyNodeThatMayNotBeTaintedKeepsNoOther(t *testing.T) {
 	refused := all[0].NodeName
 	for range 4 {
 		ports := w.Ports(fake.Fault{})
-		d := f.Disrupt(ports)
-		d.Moves = deniesTaintOf{ports, refused}
-		if err := d.Run(t.Context(), f.Once()); err != nil && !errors.Is(err, errDenied) {
+		c := f.Disrupt(ports)
+		c.Moves = deniesTaintOf{ports, refused}
+		if err := c.Run(t.Context(), f.Once()); err != nil && !errors.Is(err, errDenied) {
 			t.Fatal(err)
 		}
 		w.Advance(20 * time.Second)

@@ -29,34 +29,34 @@ type refusedEviction struct {
 }
 
 // markRetryTimes tells each pod that was refused when it may be asked for again.
-func (r *EvictionBackoff) markRetryTimes(pods []cluster.Pod) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
+func (b *EvictionBackoff) markRetryTimes(pods []cluster.Pod) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
 	for i := range pods {
-		if known, ok := r.pod[pods[i].UID]; ok {
+		if known, ok := b.pod[pods[i].UID]; ok {
 			pods[i].AskAgain = known.until
 		}
 	}
 }
 
 // addRefusal remembers that a pod was refused now, on a node that is drained since then.
-func (r *EvictionBackoff) addRefusal(uid string, since, now time.Time) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	if r.pod == nil || len(r.pod) >= maxRefusals {
-		r.pod = map[string]refusedEviction{}
+func (b *EvictionBackoff) addRefusal(uid string, since, now time.Time) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.pod == nil || len(b.pod) >= maxRefusals {
+		b.pod = map[string]refusedEviction{}
 	}
-	pause := 2 * r.pod[uid].pause
+	pause := 2 * b.pod[uid].pause
 	if pause == 0 && !since.IsZero() {
 		pause = now.Sub(since) / 2
 	}
 	pause = min(max(pause, shortestPause), longestPause)
-	r.pod[uid] = refusedEviction{pause, now.Add(pause)}
+	b.pod[uid] = refusedEviction{pause, now.Add(pause)}
 }
 
 // forgetPod forgets a pod that was evicted.
-func (r *EvictionBackoff) forgetPod(uid string) {
-	r.mu.Lock()
-	defer r.mu.Unlock()
-	delete(r.pod, uid)
+func (b *EvictionBackoff) forgetPod(uid string) {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	delete(b.pod, uid)
 }

@@ -89,11 +89,11 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	if l.Known == nil {
 		l.Known = &controllers.InstanceCache{}
 	}
-	v := controllers.Watcher{Lease: l.Watch, Name: controllers.WatchLeaseName("lifecycle"), Holder: l.Holder,
+	w := controllers.Watcher{Lease: l.Watch, Name: controllers.WatchLeaseName("lifecycle"), Holder: l.Holder,
 		Log: l.Log, Permission: l.Permission}
-	defer v.ReleaseLease(ctx)
+	defer w.ReleaseLease(ctx)
 	pass := l.LimitPass(l.Shield().GuardPass(func(pass context.Context) (bool, error) {
-		return l.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(l.Now())) })
+		return l.runPass(pass, func() { w.BeginWatch(ctx, until.Sub(l.Now())) })
 	}))
 	longest := time.Duration(0)
 	for {
@@ -108,7 +108,7 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 			return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr)
 		}
 		now := l.Now()
-		if !v.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), until.Sub(now), longest) {
+		if !w.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), until.Sub(now), longest) {
 			return errors.Join(l.failed.JoinErrors(), swept, l.statusErr)
 		}
 		// the watches do not tell when a pod has gone
@@ -258,13 +258,13 @@ func (l *Controller) readVolumes(ctx context.Context, s *cluster.Snapshot) (err 
 
 // deletionTimes returns the times when claims or their nodes were deleted.
 func deletionTimes(s cluster.Snapshot) (deleted []time.Time) {
-	for _, h := range s.StateNodes() {
+	for _, node := range s.StateNodes() {
 		switch {
-		case h.Claim == nil: // not ours
-		case h.Node != nil && !h.Node.Deleting.IsZero():
-			deleted = append(deleted, h.Node.Deleting)
-		case !h.Claim.Deleting.IsZero():
-			deleted = append(deleted, h.Claim.Deleting)
+		case node.Claim == nil: // not ours
+		case node.Node != nil && !node.Node.Deleting.IsZero():
+			deleted = append(deleted, node.Node.Deleting)
+		case !node.Claim.Deleting.IsZero():
+			deleted = append(deleted, node.Claim.Deleting)
 		}
 	}
 	return deleted

@@ -68,14 +68,14 @@ func (l *Controller) listInstances(ctx context.Context, seen *instancesSeen, que
 }
 
 // queryFor asks for what the actions are about, as far as this pass has not seen it.
-func (v *instancesSeen) queryFor(s cluster.Snapshot, actions []plan.Action) (query controllers.InstanceQuery) {
-	index := lifecycle.NewInstanceIndex(s)
+func (s *instancesSeen) queryFor(snapshot cluster.Snapshot, actions []plan.Action) (query controllers.InstanceQuery) {
+	index := lifecycle.NewInstanceIndex(snapshot)
 	named := map[string]bool{}
 	for _, a := range actions {
 		ids, all := index.InstancesOf(a)
-		query.All = query.All || all && !v.all
+		query.All = query.All || all && !s.all
 		for _, id := range ids {
-			if !v.all && !v.live[id] {
+			if !s.all && !s.live[id] {
 				named[id] = true
 			}
 		}
@@ -86,14 +86,14 @@ func (v *instancesSeen) queryFor(s cluster.Snapshot, actions []plan.Action) (que
 
 // leaveUnproven leaves to the next pass what became due only while this one looked, and is about instances that it has
 // not seen as they are now.
-func (v *instancesSeen) leaveUnproven(s cluster.Snapshot, next *lifecycle.Plan) {
-	if v.all {
+func (s *instancesSeen) leaveUnproven(snapshot cluster.Snapshot, next *lifecycle.Plan) {
+	if s.all {
 		return
 	}
-	ending, index, left := endingClaims(s), lifecycle.NewInstanceIndex(s), len(next.Actions)
+	ending, index, left := endingClaims(snapshot), lifecycle.NewInstanceIndex(snapshot), len(next.Actions)
 	next.Actions = slices.DeleteFunc(slices.Clone(next.Actions), func(a plan.Action) bool {
 		ids, all := index.InstancesOf(a)
-		return needsProof(ending, a) && (all || slices.ContainsFunc(ids, func(id string) bool { return !v.live[id] }))
+		return needsProof(ending, a) && (all || slices.ContainsFunc(ids, func(id string) bool { return !s.live[id] }))
 	})
 	next.Busy = next.Busy || len(next.Actions) < left
 }

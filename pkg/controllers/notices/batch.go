@@ -12,21 +12,21 @@ import (
 
 // HandleBatch handles events of the kind together, so that many cost little more than one. What it returns has an entry
 // for each event: why it is worth handling again, nil where it is not.
-func (i *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch [][]byte) []error {
+func (c *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch [][]byte) []error {
 	var all []interruption.Notice
 	var event []int // of each notice
 	dropped := map[string]int{}
 	for k, data := range batch {
-		notices, why, err := i.Place.decodeNotices(kind, data)
+		notices, why, err := c.Place.decodeNotices(kind, data)
 		switch {
 		case err != nil:
-			i.Log.Error("ignored event", "kind", string(kind), "error", err)
+			c.Log.Error("ignored event", "kind", string(kind), "error", err)
 			continue
 		case why != "":
 			dropped[why]++
 			continue
 		}
-		known := i.Foreign.withoutForeign(notices, i.Now())
+		known := c.Foreign.withoutForeign(notices, c.Now())
 		if n := len(notices) - len(known); n > 0 {
 			dropped["earlier ones were about an instance that is not ours"] += n
 		}
@@ -35,10 +35,10 @@ func (i *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch []
 		}
 	}
 	for _, why := range slices.Sorted(maps.Keys(dropped)) {
-		i.Log.Info("dropped events", "kind", string(kind), "why", why, "count", dropped[why])
+		c.Log.Info("dropped events", "kind", string(kind), "why", why, "count", dropped[why])
 	}
 	errs := make([]error, len(batch))
-	for k, err := range i.handleTogether(ctx, all) {
+	for k, err := range c.handleTogether(ctx, all) {
 		errs[event[k]] = errors.Join(errs[event[k]], err)
 	}
 	return errs
@@ -47,7 +47,7 @@ func (i *Controller) HandleBatch(ctx context.Context, kind events.Kind, batch []
 // handleTogether handles many notices, for which each function is woken a few times. It returns an error for each, nil
 // for one that is done. That an instance goes down is not handled where another notice says that it has ended, which
 // asks for more.
-func (i *Controller) handleTogether(ctx context.Context, all []interruption.Notice) []error {
+func (c *Controller) handleTogether(ctx context.Context, all []interruption.Notice) []error {
 	ended := map[string]bool{}
 	for _, n := range all {
 		ended[n.Instance] = ended[n.Instance] || n.Kind == interruption.Ended
@@ -59,8 +59,8 @@ func (i *Controller) handleTogether(ctx context.Context, all []interruption.Noti
 			left, at = append(left, n), append(at, k)
 		}
 	}
-	together := *i
-	together.Provision, together.Lifecycle = newSharedWaker(i.Provision), newSharedWaker(i.Lifecycle)
+	together := *c
+	together.Provision, together.Lifecycle = newSharedWaker(c.Provision), newSharedWaker(c.Lifecycle)
 	errs := make([]error, len(all))
 	for k, err := range together.handleAll(ctx, left, true) {
 		errs[at[k]] = err

@@ -36,9 +36,9 @@ func TestABatchOfStateChanges(t *testing.T) {
 		batch = append(batch, stateEvent(fmt.Sprintf("i-0f%015x", i), "terminated"))
 	}
 	handle := func(p *fake.Ports, foreign *notices.ForeignInstances) []error {
-		i := f.Interruption(p)
-		i.Foreign = foreign
-		return i.HandleBatch(context.Background(), events.KindStateChange, batch)
+		c := f.Interruption(p)
+		c.Foreign = foreign
+		return c.HandleBatch(context.Background(), events.KindStateChange, batch)
 	}
 	foreign := &notices.ForeignInstances{}
 	p := f.World.Ports(fake.Fault{})
@@ -108,9 +108,9 @@ func (c *endingContext) Deadline() (time.Time, bool) {
 func TestPodsWithoutTimeAreLeft(t *testing.T) {
 	f := controllertest.RunningPods(t)
 	p, ctx := f.World.Ports(fake.Fault{}), &endingContext{Context: t.Context()}
-	i, claims := f.Interruption(p), len(f.World.Claims())
-	i.Pods = withoutTime{p, ctx}
-	errs := i.HandleTogether(ctx, stateNotice(f, interruption.Ended))
+	c, claims := f.Interruption(p), len(f.World.Claims())
+	c.Pods = withoutTime{p, ctx}
+	errs := c.HandleTogether(ctx, stateNotice(f, interruption.Ended))
 	if errs[0] == nil || slices.Contains(p.Calls(), "remove pod") || len(f.World.Claims()) != claims {
 		t.Errorf("error %v, asked %v, %d of %d claims left", errs[0], p.Calls(), len(f.World.Claims()), claims)
 	}
@@ -192,9 +192,9 @@ func TestAnEventOfTooManyInstances(t *testing.T) {
 		`"eventTypeCategory":"scheduledChange","statusCode":"upcoming","startTime":"Thu, 1 Jan 2026 12:10:00 GMT","affectedEntities":[%s]}}`, strings.Join(named, ","))
 	f, log := controllertest.RunningPods(t), bytes.Buffer{}
 	p := f.World.Ports(fake.Fault{})
-	i := f.Interruption(p)
-	i.Foreign, i.Log = &notices.ForeignInstances{}, slog.New(slog.NewTextHandler(&log, nil))
-	if err := i.Handle(t.Context(), events.KindScheduledChange, event); err != nil || len(p.Calls()) != 1 {
+	c := f.Interruption(p)
+	c.Foreign, c.Log = &notices.ForeignInstances{}, slog.New(slog.NewTextHandler(&log, nil))
+	if err := c.Handle(t.Context(), events.KindScheduledChange, event); err != nil || len(p.Calls()) != 1 {
 		t.Errorf("error %v, asked %v; want one question", err, p.Calls())
 	}
 	if lines := strings.Count(log.String(), "\n"); lines != 2 || !strings.Contains(log.String(), "named=40000 handled=5000") || !strings.Contains(log.String(), "not ours\" count=5000") {

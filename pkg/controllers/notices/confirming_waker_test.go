@@ -33,12 +33,12 @@ func TestNoticeIsNotLeftToAnInvocationThatDied(t *testing.T) {
 			n := controllertest.SpotNotice(f.World)
 			n.Kind = kind
 			dead := lease{time.Now().Add(6 * time.Second)}
-			i := f.Interruption(p)
+			c := f.Interruption(p)
 			log := slog.New(slog.DiscardHandler)
-			i.Provision = controllers.WakeUnlessWatching{Waker: p.NewWaker("provision"), Of: dead, Function: "provision", Log: log}
-			i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.NewWaker("lifecycle"), Of: dead, Function: "lifecycle", Log: log}
+			c.Provision = controllers.WakeUnlessWatching{Waker: p.NewWaker("provision"), Of: dead, Function: "provision", Log: log}
+			c.Lifecycle = controllers.WakeUnlessWatching{Waker: p.NewWaker("lifecycle"), Of: dead, Function: "lifecycle", Log: log}
 			provision, lifecycle, began := f.World.CountWakeups("provision"), f.World.CountWakeups("lifecycle"), time.Now()
-			if err := i.HandleNotices(context.Background(), n); err != nil {
+			if err := c.HandleNotices(context.Background(), n); err != nil {
 				t.Fatal(err)
 			}
 			if a, b := f.World.CountWakeups("provision")-provision, f.World.CountWakeups("lifecycle")-lifecycle; a != want || b != want {

@@ -12,12 +12,12 @@ import (
 func NewSharedWaker(w controllers.Waker) controllers.Waker { return newSharedWaker(w) }
 
 // HandleTogether handles what the events of a batch say.
-func (i *Controller) HandleTogether(ctx context.Context, all ...interruption.Notice) []error {
-	return i.handleTogether(ctx, all)
+func (c *Controller) HandleTogether(ctx context.Context, all ...interruption.Notice) []error {
+	return c.handleTogether(ctx, all)
 }
 
 // DecodeNotices reads what an event says.
-func (p Location) DecodeNotices(kind events.Kind, data []byte) ([]interruption.Notice, error) {
-	list, _, err := p.decodeNotices(kind, data)
+func (l Location) DecodeNotices(kind events.Kind, data []byte) ([]interruption.Notice, error) {
+	list, _, err := l.decodeNotices(kind, data)
 	return list, err
 }

@@ -28,10 +28,10 @@ func BenchmarkForeignNotice(b *testing.B) {
 				b.Fatal(err)
 			}
 			p := f.World.Ports(fake.Fault{})
-			i := f.Interruption(p)
-			i.Place, i.Foreign, i.Log = place, first.Foreign, slog.New(slog.DiscardHandler)
+			c := f.Interruption(p)
+			c.Place, c.Foreign, c.Log = place, first.Foreign, slog.New(slog.DiscardHandler)
 			for b.Loop() {
-				if err := i.Handle(context.Background(), events.KindStateChange, sample); err != nil {
+				if err := c.Handle(context.Background(), events.KindStateChange, sample); err != nil {
 					b.Fatal(err)
 				}
 			}

@@ -7,8 +7,8 @@ import (
 
 // measureNotice counts a notice that was handled, and the claim that it deleted. What EC2 takes back soon is measured
 // by how long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
-func (i *Controller) measureNotice(n interruption.Notice, o interruption.Outcome) {
-	if i.Metrics == nil {
+func (c *Controller) measureNotice(n interruption.Notice, o interruption.Outcome) {
+	if c.Metrics == nil {
 		return
 	}
 	reason := string(n.Kind)
@@ -26,9 +26,9 @@ func (i *Controller) measureNotice(n interruption.Notice, o interruption.Outcome
 		r.Values = append(r.Values, metrics.Total(metrics.ClaimsDisrupt, 1))
 	}
 	r.By = []metrics.Tag{{Key: "reason", Value: reason}}
-	i.Metrics.Put(r)
+	c.Metrics.Put(r)
 	if n.Urgent() {
-		i.Metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Durations(metrics.NoticeHandled,
-			max(0, i.Now().Sub(n.Time)))}})
+		c.Metrics.Put(metrics.Record{Values: []metrics.Value{metrics.Durations(metrics.NoticeHandled,
+			max(0, c.Now().Sub(n.Time)))}})
 	}
 }

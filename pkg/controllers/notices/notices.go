@@ -51,43 +51,43 @@ type Controller struct {
 
 // Handle handles one event of the kind. One that is malformed, of another kind, or not about us is logged and not tried
 // again.
-func (i *Controller) Handle(ctx context.Context, kind events.Kind, event []byte) error {
-	notices, why, err := i.Place.decodeNotices(kind, event)
+func (c *Controller) Handle(ctx context.Context, kind events.Kind, event []byte) error {
+	notices, why, err := c.Place.decodeNotices(kind, event)
 	if err != nil {
-		i.Log.Error("ignored event", "kind", string(kind), "error", err)
+		c.Log.Error("ignored event", "kind", string(kind), "error", err)
 		return nil
 	}
 	if why != "" {
-		i.Log.Info("dropped event", "kind", string(kind), "why", why)
+		c.Log.Info("dropped event", "kind", string(kind), "why", why)
 		return nil
 	}
 	if n := len(notices); n > mostInstances {
-		i.Log.Error("left out instances of an event that names more than any of AWS", "kind", string(kind), "named", n,
+		c.Log.Error("left out instances of an event that names more than any of AWS", "kind", string(kind), "named", n,
 			"handled", mostInstances)
 		notices = notices[:mostInstances]
 	}
-	known := i.Foreign.withoutForeign(notices, i.Now())
+	known := c.Foreign.withoutForeign(notices, c.Now())
 	if dropped := len(notices) - len(known); dropped > 0 {
-		i.Log.Info("dropped notices about instances that are not ours", "kind", string(kind), "count", dropped)
+		c.Log.Info("dropped notices about instances that are not ours", "kind", string(kind), "count", dropped)
 	}
-	return i.HandleNotices(ctx, known...)
+	return c.HandleNotices(ctx, known...)
 }
 
 // HandleNotices handles notices side by side. One whose claim was changed meanwhile is decided anew, a few times. So is
 // an urgent one whose instance may be one that is being launched; less urgent ones are left to the retries of the
 // invocation.
-func (i *Controller) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
-	return errors.Join(i.handleAll(ctx, notices, len(notices) > mostToldAlone)...)
+func (c *Controller) HandleNotices(ctx context.Context, notices ...interruption.Notice) error {
+	return errors.Join(c.handleAll(ctx, notices, len(notices) > mostToldAlone)...)
 }
 
 // handleAll is HandleNotices with an error for each notice, nil for one that is done. Where they are many those about
 // instances of others are counted and not told one by one.
-func (i *Controller) handleAll(ctx context.Context, all []interruption.Notice, many bool) []error {
-	ctx = controllers.BeginPass(ctx, i.Permission)
-	errs, left, foreign := make([]error, len(all)), i.unwatched(ctx, all), 0
+func (c *Controller) handleAll(ctx context.Context, all []interruption.Notice, many bool) []error {
+	ctx = controllers.BeginPass(ctx, c.Permission)
+	errs, left, foreign := make([]error, len(all)), c.unwatched(ctx, all), 0
 	for tries, waits := 1, 1; len(left) > 0; {
-		foreign += i.handleRound(ctx, all, left, errs, many)
-		again, early := i.worthRetrying(all, left, errs, tries, waits)
+		foreign += c.handleRound(ctx, all, left, errs, many)
+		again, early := c.worthRetrying(all, left, errs, tries, waits)
 		left = again
 		if !early {
 			tries++
@@ -99,20 +99,20 @@ func (i *Controller) handleAll(ctx context.Context, all []interruption.Notice, m
 		}
 	}
 	if many && foreign > 0 {
-		i.Log.Info("notices about instances that are not ours", "count", foreign)
+		c.Log.Info("notices about instances that are not ours", "count", foreign)
 	}
 	return errs
 }
 
 // handleRound handles those of the notices that are left, writes what became of each into errs, and returns how many
 // were about instances of others.
-func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice, left []int, errs []error,
+func (c *Controller) handleRound(ctx context.Context, all []interruption.Notice, left []int, errs []error,
 	many bool) (foreign int) {
 	notices := make([]interruption.Notice, len(left))
 	for k, at := range left {
 		notices[k] = all[at]
 	}
-	claims, err := i.Read.ClaimsOf(ctx, instancesOf(notices), i.sufficientReplacement(notices))
+	claims, err := c.Read.ClaimsOf(ctx, instancesOf(notices), c.sufficientReplacement(notices))
 	if err != nil {
 		for _, at := range left {
 			errs[at] = err
@@ -128,8 +128,8 @@ func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice,
 				errs[at] = lateError{}
 				return nil
 			}
-			errs[at] = i.Shield().Do("the notice about instance "+all[at].Instance, func() error {
-				ours, err := i.handleOne(ctx, all[at], claims, many)
+			errs[at] = c.Shield().Do("the notice about instance "+all[at].Instance, func() error {
+				ours, err := c.handleOne(ctx, all[at], claims, many)
 				if !ours && err == nil {
 					others.Add(1)
 				}
@@ -143,13 +143,13 @@ func (i *Controller) handleRound(ctx context.Context, all []interruption.Notice,
 }
 
 // worthRetrying returns which of the notices are decided anew at once, and whether that waits for a launch.
-func (i *Controller) worthRetrying(all []interruption.Notice, handled []int, errs []error, tries,
+func (c *Controller) worthRetrying(all []interruption.Notice, handled []int, errs []error, tries,
 	waits int) (again []int, early bool) {
 	for _, at := range handled {
 		_, tooEarly := errors.AsType[*EarlyError](errs[at])
 		if controllers.IsConflict(errs[at]) && tries < noticeTries ||
 			tooEarly && all[at].Urgent() && waits < noticeTries {
-			i.Log.Info("retrying notice", "instance", all[at].Instance, "because", errs[at].Error())
+			c.Log.Info("retrying notice", "instance", all[at].Instance, "because", errs[at].Error())
 			again, early = append(again, at), early || tooEarly
 		}
 	}
@@ -159,9 +159,9 @@ func (i *Controller) worthRetrying(all []interruption.Notice, handled []int, err
 // unwatched returns which notices something can come of: all that comes of an instance that runs is a wake-up of
 // lifecycle or provision, and nothing where both watch. Where hundreds of instances start at once nobody need look for
 // their claims.
-func (i *Controller) unwatched(ctx context.Context, all []interruption.Notice) (left []int) {
+func (c *Controller) unwatched(ctx context.Context, all []interruption.Notice) (left []int) {
 	running := slices.ContainsFunc(all, func(n interruption.Notice) bool { return n.Kind == interruption.Running })
-	watched := running && i.bothWatch(ctx)
+	watched := running && c.bothWatch(ctx)
 	skipped := 0
 	for at, n := range all {
 		if watched && n.Kind == interruption.Running {
@@ -171,14 +171,14 @@ func (i *Controller) unwatched(ctx context.Context, all []interruption.Notice) (
 		left = append(left, at)
 	}
 	if skipped > 0 {
-		i.Log.Info("skipped: a running invocation will handle them", "kind", string(interruption.Running), "count",
+		c.Log.Info("skipped: a running invocation will handle them", "kind", string(interruption.Running), "count",
 			skipped)
 	}
 	return left
 }
 
-func (i *Controller) bothWatch(ctx context.Context) bool {
-	for _, w := range []controllers.Waker{i.Lifecycle, i.Provision} {
+func (c *Controller) bothWatch(ctx context.Context) bool {
+	for _, w := range []controllers.Waker{c.Lifecycle, c.Provision} {
 		if w, can := w.(WatchAwareWaker); !can || !w.IsWatched(ctx) {
 			return false
 		}
@@ -187,11 +187,11 @@ func (i *Controller) bothWatch(ctx context.Context) bool {
 }
 
 // sufficientReplacement returns what reports whether a claim makes another one needless, nil if no claim can.
-func (i *Controller) sufficientReplacement(notices []interruption.Notice) func(cluster.Claim) bool {
+func (c *Controller) sufficientReplacement(notices []interruption.Notice) func(cluster.Claim) bool {
 	if len(notices) != 1 {
 		return nil
 	}
-	return func(c cluster.Claim) bool { return notices[0].IsSufficient(c, i.Now()) }
+	return func(claim cluster.Claim) bool { return notices[0].IsSufficient(claim, c.Now()) }
 }
 
 func instancesOf(notices []interruption.Notice) []string {
@@ -204,58 +204,58 @@ func instancesOf(notices []interruption.Notice) []string {
 
 // handleOne decides about a notice and has it done. It reports whether the instance is ours, and does not log of others
 // where notices are many.
-func (i *Controller) handleOne(ctx context.Context, n interruption.Notice, claims []cluster.Claim,
+func (c *Controller) handleOne(ctx context.Context, n interruption.Notice, claims []cluster.Claim,
 	many bool) (ours bool, err error) {
-	o, err := i.decideOn(ctx, n, claims)
+	o, err := c.decideOn(ctx, n, claims)
 	if err != nil {
 		return false, err
 	}
 	if o.Found || !many {
-		i.logNotice(n, o)
+		c.logNotice(n, o)
 	}
 	switch {
 	case o.Found:
-		if err := i.applyDecision(ctx, n, o); err != nil {
+		if err := c.applyDecision(ctx, n, o); err != nil {
 			return true, err
 		}
-		i.measureNotice(n, o)
+		c.measureNotice(n, o)
 		return true, nil
 	case o.Later:
 		return false, &EarlyError{n}
 	case o.Final:
-		i.Foreign.rememberInstance(n.Instance, i.Now())
+		c.Foreign.rememberInstance(n.Instance, c.Now())
 	case o.Provide:
-		if may, err := controllers.MayBegin(ctx, i.Log, "wake provision"); err != nil || !may {
+		if may, err := controllers.MayBegin(ctx, c.Log, "wake provision"); err != nil || !may {
 			return false, err
 		}
-		return false, i.Provision.Wake(ctx)
+		return false, c.Provision.Wake(ctx)
 	}
 	return false, nil
 }
 
-func (i *Controller) decideOn(ctx context.Context, n interruption.Notice,
+func (c *Controller) decideOn(ctx context.Context, n interruption.Notice,
 	claims []cluster.Claim) (interruption.Outcome, error) {
 	switch n.Kind {
 	case interruption.Spot, interruption.Reservation:
-		return interruption.Interrupted(n, claims, i.Now()), nil
+		return interruption.Interrupted(n, claims, c.Now()), nil
 	case interruption.Rebalance:
-		return i.decideRebalance(ctx, n, claims)
+		return c.decideRebalance(ctx, n, claims)
 	case interruption.Scheduled:
-		return interruption.ScheduledChange(n, claims, i.Now()), nil
+		return interruption.ScheduledChange(n, claims, c.Now()), nil
 	}
-	return interruption.StateChanged(n, claims, i.Now()), nil
+	return interruption.StateChanged(n, claims, c.Now()), nil
 }
 
 // logNotice logs the notice. It is the one place that every notice of ours and of others passes once it was decided.
-func (i *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
+func (c *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
 	if !o.Found {
-		i.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance,
+		c.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance,
 			"outcome", o.Why)
 		return
 	}
-	i.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name,
+	c.Log.Info("notice", "kind", string(n.Kind), "instance", n.Instance, "claim", o.Claim.Name,
 		"deleteClaim", o.DeleteClaim,
-		"outcome", o.Why, "age", i.Now().Sub(n.Time).Round(time.Millisecond).String())
+		"outcome", o.Why, "age", c.Now().Sub(n.Time).Round(time.Millisecond).String())
 }
 
 // applyDecision has an outcome done. What later steps and other functions rely on comes first: the mark, so that
@@ -264,9 +264,9 @@ func (i *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
 // anybody is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the
 // instance back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that
 // ends in any case. Without permission to write it only logs all that.
-func (i *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+func (c *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		controllers.LogDryRun(i.Log, outcomeActions(o)...)
+		controllers.LogDryRun(c.Log, outcomeActions(o)...)
 		return err
 	}
 	var node cluster.Node
@@ -274,31 +274,31 @@ func (i *Controller) applyDecision(ctx context.Context, n interruption.Notice, o
 	leave := func() {
 		var err error
 		// a recommendation deletes nothing
-		if node, err = i.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance {
-			err = i.clearNode(ctx, o, node)
+		if node, err = c.readNode(ctx, o); err == nil && n.Kind != interruption.Rebalance {
+			err = c.clearNode(ctx, o, node)
 		}
 		errs = append(errs, err)
 	}
 	if n.Urgent() {
 		leave()
 	}
-	if err := i.deleteInterruptedClaim(ctx, n, o); err != nil {
+	if err := c.deleteInterruptedClaim(ctx, n, o); err != nil {
 		return errors.Join(append(errs, err)...)
 	}
 	var sure pendingConfirmations
 	if o.Provide {
-		errs = append(errs, sure.wakeFunctions(ctx, i.Provision, n))
+		errs = append(errs, sure.wakeFunctions(ctx, c.Provision, n))
 	}
 	if !n.Urgent() {
 		leave()
 	}
 	if o.Drain {
-		errs = append(errs, sure.wakeFunctions(ctx, i.Lifecycle, n))
+		errs = append(errs, sure.wakeFunctions(ctx, c.Lifecycle, n))
 	}
 	var settled errgroup.Group
 	// which waits, as a rule for longer than telling takes
 	settled.Go(func() error { return sure.awaitConfirmations(ctx) })
-	i.recordNotice(ctx, o, node)
+	c.recordNotice(ctx, o, node)
 	return errors.Join(append(errs, settled.Wait())...)
 }
 
@@ -326,23 +326,23 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 }
 
 // deleteInterruptedClaim marks the offering, writes onto the claim what is to be known when it goes, and deletes it.
-func (i *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
+func (c *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
 	o interruption.Outcome) error {
-	if err := i.markUnavailable(ctx, n, o); err != nil {
+	if err := c.markUnavailable(ctx, n, o); err != nil {
 		return err
 	}
 	if set := noticeAnnotations(o); len(set) > 0 {
 		if o.DeleteClaim {
 			set[v1.AnnotationDeletionReason] = string(n.Kind) // for metrics: no request is made for it alone
 		}
-		if _, err := i.Claims.AnnotateClaim(ctx, o.Claim, set); err != nil {
+		if _, err := c.Claims.AnnotateClaim(ctx, o.Claim, set); err != nil {
 			return err
 		}
 	}
 	if !o.DeleteClaim {
 		return nil
 	}
-	return i.Claims.DeleteClaim(ctx, o.Claim)
+	return c.Claims.DeleteClaim(ctx, o.Claim)
 }
 
 // pendingConfirmations holds what is left to do until it is sure that somebody acts on an urgent notice.
@@ -370,15 +370,15 @@ func (a pendingConfirmations) awaitConfirmations(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (i *Controller) markUnavailable(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+func (c *Controller) markUnavailable(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
 	if len(o.Unavailable) == 0 {
 		return nil
 	}
-	period := i.UnavailableFor
+	period := c.UnavailableFor
 	if n.Kind == interruption.Rebalance {
-		period = i.QuarantineFor
+		period = c.QuarantineFor
 	}
-	return i.Unavailable.MarkUnavailable(ctx, o.Unavailable, period)
+	return c.Unavailable.MarkUnavailable(ctx, o.Unavailable, period)
 }
 
 func noticeAnnotations(o interruption.Outcome) map[string]string {

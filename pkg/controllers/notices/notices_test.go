@@ -57,15 +57,15 @@ func TestEveryEventToEveryHandler(t *testing.T) {
 func handled(kind events.Kind, event []byte, place notices.Location) (said string, calls int, err error) {
 	f := controllertest.Functions{World: controllertest.NewWorld()}
 	p := f.World.Ports(fake.Fault{})
-	i := f.Interruption(p)
+	c := f.Interruption(p)
 	var log bytes.Buffer
-	i.Place, i.Log = place, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
+	c.Place, c.Log = place, slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{ReplaceAttr: func(_ []string, a slog.Attr) slog.Attr {
 		if a.Key == "time" || a.Key == "level" || a.Key == "kind" || a.Key == "error" {
 			return slog.Attr{}
 		}
 		return a
 	}}))
-	err = i.Handle(context.Background(), kind, event)
+	err = c.Handle(context.Background(), kind, event)
 	lines := strings.Split(strings.TrimSpace(log.String()), "\n")
 	slices.Sort(lines) // notices are handled side by side
 	said = strings.NewReplacer(`msg="`, "", `"`, "", "msg=", "").Replace(strings.Join(lines, " | "))

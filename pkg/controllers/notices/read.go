@@ -19,28 +19,28 @@ type Location struct{ Account, Region string }
 
 // decodeNotices reads an event. why says that it is well-formed and nothing of ours; the error, that it makes no sense
 // for this kind.
-func (p Location) decodeNotices(kind events.Kind, data []byte) (list []interruption.Notice, why string, err error) {
+func (l Location) decodeNotices(kind events.Kind, data []byte) (list []interruption.Notice, why string, err error) {
 	switch kind {
 	case events.KindSpotInterruption:
 		e, err := events.DecodeSpotInterruption(data)
 		return oneNotice(e, interruption.Notice{Kind: interruption.Spot, Instance: e.Detail.InstanceID,
-			Action: e.Detail.InstanceAction}), fromElsewhere(p, e), err
+			Action: e.Detail.InstanceAction}), fromElsewhere(l, e), err
 	case events.KindReservationInterruption:
 		e, err := events.DecodeReservationInterruption(data)
 		return oneNotice(e, interruption.Notice{Kind: interruption.Reservation, Instance: e.Detail.InstanceID,
 			Action: e.Detail.InstanceAction,
-			At:     e.Detail.Termination.Time()}), fromElsewhere(p, e), err
+			At:     e.Detail.Termination.Time()}), fromElsewhere(l, e), err
 	case events.KindRebalance:
 		e, err := events.DecodeRebalance(data)
 		return oneNotice(e, interruption.Notice{Kind: interruption.Rebalance, Instance: e.Detail.InstanceID}),
-			fromElsewhere(p, e), err
+			fromElsewhere(l, e), err
 	case events.KindStateChange:
 		e, err := events.DecodeStateChange(data)
 		return oneNotice(e, interruption.Notice{Kind: noticeKinds()[e.Detail.State], Instance: e.Detail.InstanceID}),
-			p.stateNotice(e), err
+			l.stateNotice(e), err
 	case events.KindScheduledChange:
 		e, err := events.DecodeScheduledChange(data)
-		return p.scheduledNotices(e), p.unaffectedReason(e), err
+		return l.scheduledNotices(e), l.unaffectedReason(e), err
 	}
 	return nil, "", fmt.Errorf("no notice is made of events of kind %s", kind)
 }
@@ -51,11 +51,11 @@ func oneNotice[D any](e events.Event[D], n interruption.Notice) []interruption.N
 }
 
 // fromElsewhere says that the event is about another account or region.
-func fromElsewhere[D any](p Location, e events.Event[D]) string {
+func fromElsewhere[D any](l Location, e events.Event[D]) string {
 	switch {
-	case p.Account != "" && e.Account != "" && e.Account != p.Account:
+	case l.Account != "" && e.Account != "" && e.Account != l.Account:
 		return "it is about account " + e.Account
-	case p.Region != "" && e.Region != "" && e.Region != p.Region:
+	case l.Region != "" && e.Region != "" && e.Region != l.Region:
 		return "it is about region " + e.Region
 	}
 	return ""
@@ -67,15 +67,15 @@ func noticeKinds() map[string]interruption.Kind {
 		"shutting-down": interruption.Ending, "terminated": interruption.Ended}
 }
 
-func (p Location) stateNotice(e events.StateChange) string {
+func (l Location) stateNotice(e events.StateChange) string {
 	if _, known := noticeKinds()[e.Detail.State]; !known {
 		return "state " + e.Detail.State + " means nothing to us"
 	}
-	return fromElsewhere(p, e)
+	return fromElsewhere(l, e)
 }
 
 // scheduledNotices makes a notice for each instance, once.
-func (p Location) scheduledNotices(e events.ScheduledChange) (out []interruption.Notice) {
+func (l Location) scheduledNotices(e events.ScheduledChange) (out []interruption.Notice) {
 	seen := map[string]bool{}
 	for _, id := range e.Detail.AffectedInstances() {
 		if !seen[id] {
@@ -89,11 +89,11 @@ func (p Location) scheduledNotices(e events.ScheduledChange) (out []interruption
 
 // unaffectedReason says why a scheduled change concerns nobody. A copy may be delivered to another region than the one
 // that is affected, and one with us as the affected region counts wherever it was delivered first.
-func (p Location) unaffectedReason(e events.ScheduledChange) string {
+func (l Location) unaffectedReason(e events.ScheduledChange) string {
 	if e.Detail.EventRegion != "" {
 		e.Region = e.Detail.EventRegion
 	}
-	if why := fromElsewhere(p, e); why != "" {
+	if why := fromElsewhere(l, e); why != "" {
 		return why
 	}
 	switch {
@@ -142,11 +142,11 @@ func (f *ForeignInstances) withoutForeign(notices []interruption.Notice, now tim
 
 // readNode reads the claim's node; it has no name if there is none. A node of that name may be another instance's by
 // now: names are made of addresses, and those are used again.
-func (i *Controller) readNode(ctx context.Context, o interruption.Outcome) (cluster.Node, error) {
+func (c *Controller) readNode(ctx context.Context, o interruption.Outcome) (cluster.Node, error) {
 	if o.Claim.NodeName == "" || !o.DeleteClaim && len(o.Tell) == 0 && o.Pods == interruption.LeaveToDrain && !o.Drain {
 		return cluster.Node{}, nil
 	}
-	n, err := i.Node.ReadNode(ctx, o.Claim.NodeName)
+	n, err := c.Node.ReadNode(ctx, o.Claim.NodeName)
 	if controllers.IsNotFound(err) || err == nil && n.ProviderID != o.Claim.ProviderID {
 		return cluster.Node{}, nil
 	}
@@ -154,7 +154,7 @@ func (i *Controller) readNode(ctx context.Context, o interruption.Outcome) (clus
 }
 
 // recordNotice writes the events on the claim and its node.
-func (i *Controller) recordNotice(ctx context.Context, o interruption.Outcome, node cluster.Node) {
+func (c *Controller) recordNotice(ctx context.Context, o interruption.Outcome, node cluster.Node) {
 	about := []cluster.Event{{Kind: "NodeClaim", Name: o.Claim.Name, UID: o.Claim.UID}}
 	if node.Name != "" {
 		about = append(about, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID})
@@ -162,8 +162,8 @@ func (i *Controller) recordNotice(ctx context.Context, o interruption.Outcome, n
 	for _, e := range about {
 		for _, t := range o.Tell {
 			e.Warning, e.Reason, e.Message = t.Warning, t.Reason, t.Message
-			if err := i.Record.RecordEvent(ctx, e); err != nil {
-				i.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+			if err := c.Record.RecordEvent(ctx, e); err != nil {
+				c.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 			}
 		}
 	}

@@ -20,15 +20,15 @@ const parallelPods = 10
 // clearNode keeps new pods off a node marked for deletion. Where an instance ends or has ended it takes the pods away
 // too, and when it is gone it lets go of node and claim, in this order: once the claim is gone nobody looks after its
 // node.
-func (i *Controller) clearNode(ctx context.Context, o interruption.Outcome, n cluster.Node) error {
+func (c *Controller) clearNode(ctx context.Context, o interruption.Outcome, n cluster.Node) error {
 	if n.Name != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release {
 		// A node that was replaced meanwhile needs no taint, and lifecycle sets it again.
-		if err := i.Nodes.TaintForTermination(ctx, n); err != nil && !controllers.IsConflict(err) {
+		if err := c.Nodes.TaintForTermination(ctx, n); err != nil && !controllers.IsConflict(err) {
 			return err
 		}
 	}
 	if n.Name != "" && o.Pods != interruption.LeaveToDrain {
-		if err := i.removePods(ctx, o.Pods, n); err != nil {
+		if err := c.removePods(ctx, o.Pods, n); err != nil {
 			return err
 		}
 	}
@@ -37,19 +37,19 @@ func (i *Controller) clearNode(ctx context.Context, o interruption.Outcome, n cl
 	}
 	if n.Name != "" {
 		if n.Deleting.IsZero() {
-			if err := i.Nodes.DeleteNode(ctx, n); err != nil {
+			if err := c.Nodes.DeleteNode(ctx, n); err != nil {
 				return err
 			}
 		}
-		if err := i.Nodes.ReleaseNode(ctx, n); err != nil {
+		if err := c.Nodes.ReleaseNode(ctx, n); err != nil {
 			return err
 		}
 	}
-	return i.Claims.ReleaseClaim(ctx, o.Claim)
+	return c.Claims.ReleaseClaim(ctx, o.Claim)
 }
 
-func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemoval, n cluster.Node) error {
-	list, err := i.Pods.PodsOn(ctx, n.Name)
+func (c *Controller) removePods(ctx context.Context, rest interruption.PodRemoval, n cluster.Node) error {
+	list, err := c.Pods.PodsOn(ctx, n.Name)
 	if err != nil {
 		return err
 	}
@@ -64,7 +64,7 @@ func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 				errs[k] = lateError{}
 				return nil
 			}
-			errs[k] = i.Shield().Do("pod "+a.Pod, func() error { return i.deleteEndedPod(ctx, a, pods[a.Pod]) })
+			errs[k] = c.Shield().Do("pod "+a.Pod, func() error { return c.deleteEndedPod(ctx, a, pods[a.Pod]) })
 			return nil
 		})
 	}
@@ -73,17 +73,17 @@ func (i *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 		return fmt.Errorf("remove the pods of node %s: %w", n.Name, lateError{})
 	}
 	if len(actions) > 0 {
-		i.Log.Info("deleted pods of terminated instance", "node", n.Name, "count", len(actions), "why", actions[0].Why)
+		c.Log.Info("deleted pods of terminated instance", "node", n.Name, "count", len(actions), "why", actions[0].Why)
 	}
 	return errors.Join(errs...)
 }
 
-func (i *Controller) deleteEndedPod(ctx context.Context, a plan.Action, p cluster.Pod) error {
-	if may, err := controllers.MayBegin(ctx, i.Log, a.String()); err != nil || !may {
+func (c *Controller) deleteEndedPod(ctx context.Context, a plan.Action, p cluster.Pod) error {
+	if may, err := controllers.MayBegin(ctx, c.Log, a.String()); err != nil || !may {
 		return err
 	}
 	if a.GraceSec == 0 {
-		return i.Pods.RemovePod(ctx, p)
+		return c.Pods.RemovePod(ctx, p)
 	}
-	return i.Pods.DeletePod(ctx, p, a.GraceSec)
+	return c.Pods.DeletePod(ctx, p, a.GraceSec)
 }

@@ -42,11 +42,11 @@ func TestAnInstanceThatRunsIsLeftToThoseWhoWatch(t *testing.T) {
 	} {
 		f := controllertest.RunningPods(t)
 		p := f.World.Ports(fake.Fault{})
-		i, n, log := f.Interruption(p), controllertest.SpotNotice(f.World), slog.New(slog.DiscardHandler)
+		controller, n, log := f.Interruption(p), controllertest.SpotNotice(f.World), slog.New(slog.DiscardHandler)
 		n.Kind = c.kind
-		i.Provision = controllers.WakeUnlessWatching{Waker: p.NewWaker("provision"), Of: c.of, Function: "provision", Log: log}
-		i.Lifecycle = controllers.WakeUnlessWatching{Waker: p.NewWaker("lifecycle"), Of: c.of, Function: "lifecycle", Log: log}
-		if err := i.HandleNotices(context.Background(), n); err != nil {
+		controller.Provision = controllers.WakeUnlessWatching{Waker: p.NewWaker("provision"), Of: c.of, Function: "provision", Log: log}
+		controller.Lifecycle = controllers.WakeUnlessWatching{Waker: p.NewWaker("lifecycle"), Of: c.of, Function: "lifecycle", Log: log}
+		if err := controller.HandleNotices(context.Background(), n); err != nil {
 			t.Fatal(err)
 		}
 		if calls := p.Calls(); (len(calls) == 0) != c.left {

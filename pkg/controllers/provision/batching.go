@@ -13,33 +13,33 @@ import (
 // at once, as when EC2 takes back many, the others of them are waited for: their pods need fewer nodes together. So
 // they are where the API server shows late that one goes, for then it shows the others later still. What has passed
 // since the pods were read, as the lease and the claims were, counts as waiting for others.
-func (p *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, read time.Time,
+func (c *Controller) waitForBatch(ctx context.Context, pods []cluster.Pod, read time.Time,
 	claims []cluster.Claim) error {
-	if p.BatchIdle <= 0 {
+	if c.BatchIdle <= 0 {
 		return nil
 	}
 	going := cluster.AnyDeleted(claims)
 	arrive := func() bool {
 		if going {
-			now := p.Now()
-			return p.deleted.moreToCome(claims, earliestNews(now, p.BatchIdle), now.Add(-p.BatchMax))
+			now := c.Now()
+			return c.deleted.moreToCome(claims, earliestNews(now, c.BatchIdle), now.Add(-c.BatchMax))
 		}
-		return p.podsArriving(pods)
+		return c.podsArriving(pods)
 	}
-	for waited := time.Duration(0); arrive() && waited+p.BatchIdle <= p.BatchMax; waited += p.BatchIdle {
+	for waited := time.Duration(0); arrive() && waited+c.BatchIdle <= c.BatchMax; waited += c.BatchIdle {
 		controllers.NoteStage(ctx, controllers.StageBatching)
-		wait := p.BatchIdle
+		wait := c.BatchIdle
 		if waited == 0 && !going {
-			wait -= p.Now().Sub(read)
+			wait -= c.Now().Sub(read)
 		}
 		if err := controllers.WaitFor(ctx, max(0, wait)); err != nil {
 			return err
 		}
 		var err error
 		if going {
-			claims, err = p.Read.ListClaims(ctx)
+			claims, err = c.Read.ListClaims(ctx)
 		} else {
-			pods, err = p.Read.PendingPods(ctx)
+			pods, err = c.Read.PendingPods(ctx)
 		}
 		if err != nil {
 			return err
@@ -79,13 +79,13 @@ func (d *deletedClaims) moreToCome(claims []cluster.Claim, after, oldest time.Ti
 }
 
 // podsArriving reports whether some of the pods came since it was asked last, and came just now.
-func (p *Controller) podsArriving(pods []cluster.Pod) bool {
-	before := p.known
-	p.known = make(map[string]bool, len(pods))
-	young := earliestNews(p.Now(), p.BatchIdle)
+func (c *Controller) podsArriving(pods []cluster.Pod) bool {
+	before := c.known
+	c.known = make(map[string]bool, len(pods))
+	young := earliestNews(c.Now(), c.BatchIdle)
 	arriving := false
 	for _, pod := range pods {
-		p.known[pod.UID] = true
+		c.known[pod.UID] = true
 		arriving = arriving || !pod.Virtual && !before[pod.UID] && !pod.Created.Before(young)
 	}
 	return arriving

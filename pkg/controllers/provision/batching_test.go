@@ -54,17 +54,17 @@ func TestPodsOfABurstAreGathered(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			a := &arrivals{began: time.Now(), at: c.at}
-			p := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: a, BatchIdle: time.Second, BatchMax: 10 * time.Second}
+			controller := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: a, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 			pods, _ := a.PendingPods(t.Context())
 			time.Sleep(c.slow)
-			if err := p.waitForBatch(t.Context(), pods, a.began, c.claims); err != nil {
+			if err := controller.waitForBatch(t.Context(), pods, a.began, c.claims); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(a.began); took != c.want {
 				t.Errorf("%s: waited %s, want %s", c.name, took, c.want)
 			}
 			pods, _ = a.PendingPods(t.Context())
-			if c.name == "one" && p.podsArriving(pods) {
+			if c.name == "one" && controller.podsArriving(pods) {
 				t.Error("a pod arrives twice")
 			}
 		})
@@ -111,9 +111,9 @@ func TestNodesThatGoTogetherAreGathered(t *testing.T) {
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			d := &departures{began: time.Now(), at: c.at}
-			p := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: d, BatchIdle: time.Second, BatchMax: 10 * time.Second}
+			controller := &Controller{Deps: controllers.Deps{Now: time.Now}, Read: d, BatchIdle: time.Second, BatchMax: 10 * time.Second}
 			claims, _ := d.ListClaims(t.Context())
-			if err := p.waitForBatch(t.Context(), nil, d.began, claims); err != nil {
+			if err := controller.waitForBatch(t.Context(), nil, d.began, claims); err != nil {
 				t.Fatal(err)
 			}
 			if took := time.Since(d.began); took != c.want {

@@ -12,13 +12,13 @@ import (
 
 // writeBufferStatus writes onto each buffer whether there is room for its pods. That is for people only: what fails is
 // logged.
-func (p *Controller) writeBufferStatus(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+func (c *Controller) writeBufferStatus(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	if len(s.Stopped) == 0 && !slices.ContainsFunc(s.Pods, func(p cluster.Pod) bool { return p.Virtual }) {
 		return
 	}
-	err := controllers.WriteBufferStatuses(ctx, p.Buffers, buffers.RoomOf(s, decision), p.Now(), p.Log)
+	err := controllers.WriteBufferStatuses(ctx, c.Buffers, buffers.RoomOf(s, decision), c.Now(), c.Log)
 	if err != nil {
-		p.Log.Warn("status of capacity buffers", "error", err)
+		c.Log.Warn("status of capacity buffers", "error", err)
 	}
 }
 
@@ -26,8 +26,8 @@ func (p *Controller) writeBufferStatus(ctx context.Context, s cluster.Snapshot, 
 // virtual pods is nothing to wait for, nor is that for pods which still run on a node that has been drained for long.
 func placesReal(s cluster.Snapshot, decision plan.Plan) bool {
 	lingers := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		lingers[h.Name()] = h.Claim != nil && h.Claim.BlockedForLong(s.Now)
+	for _, node := range s.StateNodes() {
+		lingers[node.Name()] = node.Claim != nil && node.Claim.BlockedForLong(s.Now)
 	}
 	stays := map[string]bool{}
 	for i := range s.Pods {

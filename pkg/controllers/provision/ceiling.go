@@ -24,20 +24,20 @@ func recordHeld(ctx context.Context, l *claimLauncher, c cluster.Claim, why stri
 
 // withPace is the snapshot with how many nodes this pass may launch, after what the API server has refused since the
 // last pass of this process.
-func withPace(p *Controller, s cluster.Snapshot) cluster.Snapshot {
-	if p.Refusals == nil {
+func withPace(c *Controller, s cluster.Snapshot) cluster.Snapshot {
+	if c.Refusals == nil {
 		return s
 	}
-	p.Aside.pacing = p.Aside.pacing.Next(p.Refusals(), p.Aside.launched, p.Now())
-	if s.Pace = p.Aside.pacing.Most; s.Pace > 0 {
-		p.Log.Warn("launches slowed down", "because", "the API server refuses requests as too many (429)", "mostNodes",
+	c.Aside.pacing = c.Aside.pacing.Next(c.Refusals(), c.Aside.launched, c.Now())
+	if s.Pace = c.Aside.pacing.Most; s.Pace > 0 {
+		c.Log.Warn("launches slowed down", "because", "the API server refuses requests as too many (429)", "mostNodes",
 			s.Pace)
 	}
 	return s
 }
 
 // recordCeiling says on NodePools that the ceiling of the cluster keeps nodes from being launched.
-func (p eventWriter) recordCeiling(ctx context.Context, s cluster.Snapshot, held []plan.Held) {
+func (w eventWriter) recordCeiling(ctx context.Context, s cluster.Snapshot, held []plan.Held) {
 	var events []cluster.Event
 	for _, h := range held[:min(len(held), controllers.MaxPoolEvents)] {
 		if pool, ok := s.PoolOf(h.Pool); ok {
@@ -46,5 +46,5 @@ func (p eventWriter) recordCeiling(ctx context.Context, s cluster.Snapshot, held
 				Every: controllers.PoolEventEvery})
 		}
 	}
-	p.recordEvents(ctx, events)
+	w.recordEvents(ctx, events)
 }

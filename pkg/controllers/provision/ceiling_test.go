@@ -24,9 +24,9 @@ func TestTheCeilingIsTold(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld(), Ceiling: cluster.Ceiling{Nodes: 2}}
 	f.World.RunApp("web", 3, controllertest.InZone("us-west-2b", controllertest.PodOf(7_000, 3000)))
 	got := &controllertest.MetricLines{}
-	p := f.Provision(f.World.Ports(fake.Fault{}))
-	p.Metrics = got
-	if err := p.Run(t.Context(), f.Once()); err != nil {
+	c := f.Provision(f.World.Ports(fake.Fault{}))
+	c.Metrics = got
+	if err := c.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	if n := len(f.World.Claims()); n != 2 {
@@ -60,9 +60,9 @@ func TestAStoredClaimAboveTheCeilingWaits(t *testing.T) {
 	f.Rest(t, 4)
 	f.Ceiling.Nodes = 1
 	f.World.RunApp("more", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(7_000, 3000)))
-	p := f.Provision(f.World.Ports(fake.Fault{}))
-	p.Rules.Ceiling, p.Fleet = cluster.Ceiling{}, throttled{p.Fleet}
-	if err := p.Run(t.Context(), f.Once()); err == nil || !strings.Contains(err.Error(), "RequestLimitExceeded") {
+	controller := f.Provision(f.World.Ports(fake.Fault{}))
+	controller.Rules.Ceiling, controller.Fleet = cluster.Ceiling{}, throttled{controller.Fleet}
+	if err := controller.Run(t.Context(), f.Once()); err == nil || !strings.Contains(err.Error(), "RequestLimitExceeded") {
 		t.Fatal(err)
 	}
 	f.World.Advance(20 * time.Second)
@@ -93,13 +93,13 @@ func TestAStoredClaimAboveTheCeilingWaits(t *testing.T) {
 // While the API server refuses requests as too many, each pass launches half of what the last one did.
 func TestLaunchesSlowDownWithTheAPIServer(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
-	p := f.Provision(f.World.Ports(fake.Fault{}))
+	c := f.Provision(f.World.Ports(fake.Fault{}))
 	refused := 0
-	p.Refusals = func() int { return refused }
+	c.Refusals = func() int { return refused }
 	launched := func(app string) int {
 		before := len(f.World.Claims())
 		f.World.RunApp(app, 8, controllertest.InZone("us-west-2b", controllertest.PodOf(7_000, 3000)))
-		if err := p.Run(t.Context(), f.Once()); err != nil {
+		if err := c.Run(t.Context(), f.Once()); err != nil {
 			t.Fatal(err)
 		}
 		return len(f.World.Claims()) - before

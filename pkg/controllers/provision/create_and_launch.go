@@ -18,43 +18,43 @@ import (
 
 // resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
 // claims in s are brought up to date.
-func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int) {
-	l := p.newLauncher(s)
-	shared, single := groupBatches(p.unfinishedClaims(ctx, l))
+func (c *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int) {
+	l := c.newLauncher(s)
+	shared, single := groupBatches(c.unfinishedClaims(ctx, l))
 	// as one: what a request started is shared out the same way each time
 	shared = slices.DeleteFunc(shared, func(batch []cluster.Claim) bool {
-		return slices.ContainsFunc(batch, func(c cluster.Claim) bool { return hasFailed(p, c) })
+		return slices.ContainsFunc(batch, func(claim cluster.Claim) bool { return hasFailed(c, claim) })
 	})
 	became := map[string]cluster.Claim{} // by UID
 	note := func(before, after []cluster.Claim, err error) {
-		noteLaunches(ctx, p, after, err)
-		for _, c := range before {
-			became[c.UID] = cluster.Claim{} // unless it was not given up
+		noteLaunches(ctx, c, after, err)
+		for _, claim := range before {
+			became[claim.UID] = cluster.Claim{} // unless it was not given up
 		}
-		for _, c := range after {
-			became[c.UID] = c
-			if c.ProviderID != "" {
+		for _, claim := range after {
+			became[claim.UID] = claim
+			if claim.ProviderID != "" {
 				launched++
 			}
 		}
 	}
-	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+	c.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
 		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
 			error) {
 			return l.resumeBatch(ctx, batch)
 		})
 	}, note)
-	for _, c := range single {
-		after, err := l.launchClaim(ctx, c, true)
+	for _, claim := range single {
+		after, err := l.launchClaim(ctx, claim, true)
 		if err != nil {
-			after = c
+			after = claim
 		}
-		note([]cluster.Claim{c}, []cluster.Claim{after}, err)
+		note([]cluster.Claim{claim}, []cluster.Claim{after}, err)
 	}
-	for i, c := range s.Claims {
-		now, ok := became[c.UID]
-		if ok && now.Name == "" && c.Labels[v1.LabelInstance] != "" { // its node goes with it
-			now, now.Deleting = c, p.Now()
+	for i, claim := range s.Claims {
+		now, ok := became[claim.UID]
+		if ok && now.Name == "" && claim.Labels[v1.LabelInstance] != "" { // its node goes with it
+			now, now.Deleting = claim, c.Now()
 		}
 		if ok {
 			s.Claims[i] = now
@@ -67,20 +67,20 @@ func (p *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 
 // noteLaunches notes what became of the launch of claims: those that have no instance still are left alone for a while
 // where that failed.
-func noteLaunches(ctx context.Context, p *Controller, after []cluster.Claim, err error) {
-	err = controllers.IgnoreConflict(p.Log, err)
+func noteLaunches(ctx context.Context, controller *Controller, after []cluster.Claim, err error) {
+	err = controllers.IgnoreConflict(controller.Log, err)
 	for _, c := range after {
 		why := err
 		if c.Name == "" || c.ProviderID != "" {
 			why = nil
 		}
-		p.failed.NoteOutcome(ctx, c.UID, why, p.Now())
+		controller.failed.NoteOutcome(ctx, c.UID, why, controller.Now())
 	}
 }
 
 // eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are
 // written down. What became of each is noted in their order.
-func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
+func (c *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
 	note func(before, after []cluster.Claim, err error)) {
 	after, errs := make([][]cluster.Claim, len(batches)), make([]error, len(batches))
 	var g errgroup.Group
@@ -95,32 +95,34 @@ func (p *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Clai
 }
 
 // hasFailed reports whether the launch of the claim failed a moment ago.
-func hasFailed(p *Controller, c cluster.Claim) bool { return p.failed.IsBackingOff(c.UID, p.Now()) }
+func hasFailed(controller *Controller, c cluster.Claim) bool {
+	return controller.failed.IsBackingOff(c.UID, controller.Now())
+}
 
 // unfinishedClaims are the claims that wait for their launch and may be launched now, ours by now. One that cannot be
 // made ours is left to the next pass.
-func (p *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (out []cluster.Claim) {
+func (c *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (out []cluster.Claim) {
 	held := ceiling.HeldClaims(l.s)
-	for i, c := range l.s.Claims {
-		if c.Is(v1.ConditionLaunched) || !c.Deleting.IsZero() || p.mishaps.isBackingOff(c.UID, p.Now()) ||
-			!lifecycle.MayResumeLaunch(c, p.Rules, p.Now()) {
+	for i, claim := range l.s.Claims {
+		if claim.Is(v1.ConditionLaunched) || !claim.Deleting.IsZero() || c.mishaps.isBackingOff(claim.UID, c.Now()) ||
+			!lifecycle.MayResumeLaunch(claim, c.Rules, c.Now()) {
 			continue
 		}
-		if _, shared := c.Batch(); !shared && hasFailed(p, c) {
+		if _, shared := claim.Batch(); !shared && hasFailed(c, claim) {
 			continue
 		}
-		if why := held[c.UID]; why != "" {
-			l.s.Claims[i] = recordHeld(ctx, l, c, why)
+		if why := held[claim.UID]; why != "" {
+			l.s.Claims[i] = recordHeld(ctx, l, claim, why)
 			continue
 		}
-		p.TryStep(ctx, &p.failed, "NodeClaim "+c.Name, func() error {
-			if may, err := controllers.MayBegin(ctx, p.Log, "resume launch of claim "+c.Name); err != nil || !may {
+		c.TryStep(ctx, &c.failed, "NodeClaim "+claim.Name, func() error {
+			if may, err := controllers.MayBegin(ctx, c.Log, "resume launch of claim "+claim.Name); err != nil || !may {
 				return err
 			}
-			p.Log.Info("resume launch of claim " + c.Name)
-			c, err := p.ensureFinalizer(ctx, c)
+			c.Log.Info("resume launch of claim " + claim.Name)
+			claim, err := c.ensureFinalizer(ctx, claim)
 			if err == nil {
-				out = append(out, c)
+				out = append(out, claim)
 			}
 			return err
 		})
@@ -131,34 +133,34 @@ func (p *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (ou
 // createAndLaunch stores and launches every claim of the plan, several at a time; one that fails does not stop the
 // others. Launches that are alike share a request. What is not begun when the invocation has to end, the next one plans
 // anew.
-func (p *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
+func (c *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
 	first *pendingDrains) (made launchOutcome) {
-	l, all := p.newLauncher(s), decision.AllLaunches()
-	claims := p.createClaims(ctx, l, batchLaunches(all, p.ShareFrom, p.Holder+p.Now().String()))
+	l, all := c.newLauncher(s), decision.AllLaunches()
+	claims := c.createClaims(ctx, l, batchLaunches(all, c.ShareFrom, c.Holder+c.Now().String()))
 	l.accepted = first.noteAccepted(claims, all)
 	shared, _ := groupBatches(existingNodes(claims))
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
-	p.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+	c.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
 		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
 			error) {
-			return p.launchStoredBatch(ctx, l, batch)
+			return c.launchStoredBatch(ctx, l, batch)
 		})
 	},
 		func(_, after []cluster.Claim, err error) {
-			noteLaunches(ctx, p, after, err)
-			for _, c := range after {
-				shares[c.Name] = c
+			noteLaunches(ctx, c, after, err)
+			for _, claim := range after {
+				shares[claim.Name] = claim
 			}
 		})
-	for i, c := range claims {
-		if now, ok := shares[c.Name]; ok && c.Name != "" {
-			c, claims[i] = now, now
+	for i, claim := range claims {
+		if now, ok := shares[claim.Name]; ok && claim.Name != "" {
+			claim, claims[i] = now, now
 		}
-		if c.ProviderID != "" {
+		if claim.ProviderID != "" {
 			made.launched = append(made.launched, all[i])
 		}
 	}
-	p.sum.NoteLaunched(*s, made.launched, p.Now())
+	c.sum.NoteLaunched(*s, made.launched, c.Now())
 	made.claims, made.planned = claims, all
 	return made
 }
@@ -172,7 +174,7 @@ type launchOutcome struct {
 
 // createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order
 // of the launches; one that could not be stored, or was given up, has an empty name.
-func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) []cluster.Claim {
+func (c *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) []cluster.Claim {
 	out := make([]cluster.Claim, len(launches))
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
@@ -182,7 +184,7 @@ func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 				return nil
 			}
 			var made cluster.Claim
-			stored := p.TryStep(ctx, &p.failed,
+			stored := c.TryStep(ctx, &c.failed,
 				fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
 				func() (err error) { made, err = createClaim(ctx, l, want); return err })
 			if _, shared := made.Batch(); shared || !stored || made.Name == "" {
@@ -195,7 +197,7 @@ func (p *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 			}
 			after, err := l.launchClaim(ctx, made, false)
 			if err != nil {
-				noteLaunches(ctx, p, []cluster.Claim{made}, err)
+				noteLaunches(ctx, c, []cluster.Claim{made}, err)
 				return nil
 			}
 			out[i] = after
@@ -223,7 +225,7 @@ func createClaim(ctx context.Context, l *claimLauncher, want plan.Launch) (clust
 }
 
 // launchStoredBatch launches a batch that was stored just now.
-func (p *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim,
+func (c *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim,
 	error) {
 	if controllers.TooLateToBegin(ctx) {
 		return claims, nil

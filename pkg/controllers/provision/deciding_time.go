@@ -32,17 +32,17 @@ type lateDecision struct {
 
 // demandMilliseconds returns how much of a core's time all pods of a pass may take before anything is searched for, a
 // power of two; 0 where no limit is known. After a decision that took too long it is less.
-func demandMilliseconds(ctx context.Context, p *Controller) int {
-	late := p.Aside.late
-	isLate := late.milliseconds > 0 && p.Now().Before(late.until)
+func demandMilliseconds(ctx context.Context, c *Controller) int {
+	late := c.Aside.late
+	isLate := late.milliseconds > 0 && c.Now().Before(late.until)
 	end, limited := ctx.Deadline()
 	switch {
-	case (!limited || p.VCPUs == 0) && isLate:
+	case (!limited || c.VCPUs == 0) && isLate:
 		return late.milliseconds
-	case !limited || p.VCPUs == 0:
+	case !limited || c.VCPUs == 0:
 		return 0
 	}
-	most, out := float64(end.Sub(p.Now()).Milliseconds())/(2*decidingPart)*p.VCPUs, leastDemand
+	most, out := float64(end.Sub(c.Now()).Milliseconds())/(2*decidingPart)*c.VCPUs, leastDemand
 	for float64(out*2) <= most {
 		out *= 2
 	}
@@ -53,39 +53,39 @@ func demandMilliseconds(ctx context.Context, p *Controller) int {
 }
 
 // decideAndLog makes the plan and logs it; false where that takes too long.
-func (p *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
+func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
 	bool) {
-	s.Aside = p.Aside.list
-	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, s.Pods)
-	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
+	s.Aside = c.Aside.list
+	s.Rules.PackingMilliseconds = c.packingMilliseconds(ctx, s.Pods)
+	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, c)
 	if all := s.Rules.DemandMilliseconds; all > 0 {
 		s.Rules.NamespaceMilliseconds = max(leastDemand, all/namespacePart)
 	}
-	decided, ok := decideInTime(ctx, p, s)
+	decided, ok := decideInTime(ctx, c, s)
 	if !ok {
 		return decided, false
 	}
-	p.Aside.list = decided.Aside
-	p.logPlan(decided.Plan)
-	p.sum.NoteMissedHints(p.Hints, start, launchedFor(s, decided.Plan))
+	c.Aside.list = decided.Aside
+	c.logPlan(decided.Plan)
+	c.sum.NoteMissedHints(c.Hints, start, launchedFor(s, decided.Plan))
 	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
-		p.recordDecision(ctx, s, decided.Plan, nil)
-		p.recordFaults(ctx, s, decided.Plan.Faults)
+		c.recordDecision(ctx, s, decided.Plan, nil)
+		c.recordFaults(ctx, s, decided.Plan.Faults)
 	}
 	return decided, true
 }
 
 // decideInTime is the decision about the snapshot, or false where it takes too long. Then the next ones are about less:
 // of the namespaces whose pods are most work, those pods are left out that are most of it.
-func decideInTime(ctx context.Context, p *Controller, s cluster.Snapshot) (out provisioning.Outcome, ok bool) {
-	s.Follower = stopWhenLate(ctx, p.Now, s.Follower)
+func decideInTime(ctx context.Context, c *Controller, s cluster.Snapshot) (out provisioning.Outcome, ok bool) {
+	s.Follower = stopWhenLate(ctx, c.Now, s.Follower)
 	defer func() {
 		said := recover()
 		if _, late := said.(cluster.OutOfTime); late {
-			now := p.Now()
+			now := c.Now()
 			work := max(leastDemand, s.Rules.DemandBudget()/lessWhenLate)
-			p.Aside.late = lateDecision{work, now.Add(lessFor)}
-			p.Log.Warn("the decision takes too long: the next one leaves out the pods that are most work, of the "+
+			c.Aside.late = lateDecision{work, now.Add(lessFor)}
+			c.Log.Warn("the decision takes too long: the next one leaves out the pods that are most work, of the "+
 				"namespaces that are most", "milliseconds", work)
 		} else if said != nil {
 			panic(said)

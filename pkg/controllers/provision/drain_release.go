@@ -47,17 +47,17 @@ func (d *pendingDrains) releaseReady(ctx context.Context, launched []plan.Launch
 
 // releaseDrains lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote
 // onto the claims meanwhile.
-func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) {
+func (c *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) {
 	var g errgroup.Group
 	g.SetLimit(parallelLaunches)
-	for _, c := range claims {
+	for _, claim := range claims {
 		g.Go(func() error {
-			p.TryStep(ctx, &p.failed, "drain of NodeClaim "+c.Name, func() error {
-				if may, err := controllers.MayBegin(ctx, p.Log, drainAction(c)); err != nil || !may {
+			c.TryStep(ctx, &c.failed, "drain of NodeClaim "+claim.Name, func() error {
+				if may, err := controllers.MayBegin(ctx, c.Log, drainAction(claim)); err != nil || !may {
 					return err
 				}
-				c.Version = ""
-				_, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{api.AnnotationDrainAfterReplacement: ""})
+				claim.Version = ""
+				_, err := c.Claims.AnnotateClaim(ctx, claim, map[string]string{api.AnnotationDrainAfterReplacement: ""})
 				return err
 			})
 			return nil
@@ -65,6 +65,6 @@ func (p *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) 
 	}
 	_ = g.Wait() // every error was noted
 	if len(claims) > 0 {
-		p.Log.Info("replacements launched, releasing drains", "claims", len(claims))
+		c.Log.Info("replacements launched, releasing drains", "claims", len(claims))
 	}
 }

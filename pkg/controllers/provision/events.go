@@ -28,10 +28,10 @@ const (
 // eventWriter tells people about a pass.
 type eventWriter struct{ *controllers.Deps }
 
-func (p *Controller) events() eventWriter { return eventWriter{&p.Deps} }
+func (c *Controller) events() eventWriter { return eventWriter{&c.Deps} }
 
 // recordEvents writes events, several at a time. One that cannot be written is logged and costs nothing else.
-func (p eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
+func (w eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return
 	}
@@ -39,8 +39,8 @@ func (p eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 	g.SetLimit(parallelEvents)
 	for _, e := range all {
 		g.Go(func() error {
-			if err := p.Shield().Do("an event", func() error { return p.Record.RecordEvent(ctx, e) }); err != nil {
-				p.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+			if err := w.Shield().Do("an event", func() error { return w.Record.RecordEvent(ctx, e) }); err != nil {
+				w.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
 			}
 			return nil
 		})
@@ -49,7 +49,7 @@ func (p eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 }
 
 // recordUnplaced writes events on pods without a node.
-func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
+func (w eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unplaced []plan.Unplaced) {
 	if len(unplaced) == 0 {
 		return
 	}
@@ -70,9 +70,9 @@ func (p eventWriter) recordUnplaced(ctx context.Context, s cluster.Snapshot, unp
 	}
 	events, left := shareEvents(byNamespace)
 	if left > 0 {
-		p.Log.Warn("unplaced pods without an event", "pods", left)
+		w.Log.Warn("unplaced pods without an event", "pods", left)
 	}
-	p.recordEvents(ctx, events)
+	w.recordEvents(ctx, events)
 }
 
 // shareEvents are the events of a pass: of each namespace the first ones, as many of each where there are too many. It
@@ -92,7 +92,7 @@ func shareEvents(byNamespace map[string][]cluster.Event) (out []cluster.Event, l
 
 // recordLaunches says on NodeClaims what was launched for whom, and on pods which node they are to run on. A claim
 // without an instance is told about elsewhere.
-func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, made launchOutcome) {
+func (w eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, made launchOutcome) {
 	var events []cluster.Event
 	on := map[string]string{}
 	for i, c := range made.claims {
@@ -116,7 +116,7 @@ func (p eventWriter) recordLaunches(ctx context.Context, s cluster.Snapshot, mad
 				Reason: "Nominated", Message: message})
 		}
 	}
-	p.recordEvents(ctx, events[:min(len(events), maxEvents)])
+	w.recordEvents(ctx, events[:min(len(events), maxEvents)])
 }
 
 // describePods says in words what a node is launched for.
@@ -132,7 +132,7 @@ func describePods(l plan.Launch) string {
 
 // recordPools says on NodePools why they took no part, on static ones why they lack nodes, and on DaemonSets why new
 // nodes keep no room for them.
-func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+func (w eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	var events []cluster.Event
 	for _, x := range decision.Short[:min(len(decision.Short), controllers.MaxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok {
@@ -154,7 +154,7 @@ func (p eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decisi
 	}
 	events = append(events, costlyEvents(s, ceiling.FindCostly(s, decision))...)
 	events = append(events, unreadEvents(s, decision.Unread)...)
-	p.recordEvents(ctx, append(events, oversizedEvents(s, decision.Oversized)...))
+	w.recordEvents(ctx, append(events, oversizedEvents(s, decision.Oversized)...))
 }
 
 // unreadEvents say on pods that nobody looks at their anti-affinity.

@@ -30,11 +30,11 @@ func besideUsual(t testing.TB, more ...cluster.Pod) cluster.Snapshot {
 	for _, name := range manypods.Namespaces(2000) {
 		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: name, Labels: map[string]string{"kubernetes.io/metadata.name": name}})
 	}
-	p := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: 512. / 1769, Aside: &Aside{}}
+	c := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: 512. / 1769, Aside: &Aside{}}
 	ctx, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
-	s.Rules.PackingMilliseconds = p.packingMilliseconds(ctx, s.Pods)
-	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, p)
+	s.Rules.PackingMilliseconds = c.packingMilliseconds(ctx, s.Pods)
+	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, c)
 	s.Rules.NamespaceMilliseconds = s.Rules.DemandMilliseconds / namespacePart
 	return s
 }
@@ -58,9 +58,9 @@ func BenchmarkHostileTenant(b *testing.B) {
 	for _, kind := range manypods.HostileKinds() {
 		b.Run(kind, func(b *testing.B) {
 			s, more, counted := besideHostile(b, kind), time.Duration(0), time.Duration(0)
-			w := packing.NewSharedDemand(s)
-			for i, work := range w.Classes.MeasureWork() {
-				if w.Classes.List[i].Pod.Namespace == manypods.HostileNamespace {
+			p := packing.NewSharedDemand(s)
+			for i, work := range p.Classes.MeasureWork() {
+				if p.Classes.List[i].Pod.Namespace == manypods.HostileNamespace {
 					counted += work
 				}
 			}

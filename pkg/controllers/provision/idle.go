@@ -10,18 +10,18 @@ import (
 )
 
 // isIdle reports whether there is nothing to do while no pod waits, and notes that.
-func isIdle(ctx context.Context, p *Controller) (bool, error) {
-	claims, err := p.Read.ListClaims(ctx)
+func isIdle(ctx context.Context, c *Controller) (bool, error) {
+	claims, err := c.Read.ListClaims(ctx)
 	if err != nil || hasPendingClaim(claims) || slices.ContainsFunc(claims, cluster.Claim.Standby) ||
-		p.hasReplaceRequest(claims) {
+		c.hasReplaceRequest(claims) {
 		return false, err
 	}
-	fixed, err := p.Read.StaticPools(ctx)
-	if err != nil || staticcapacity.NeedsChange(cluster.Snapshot{Now: p.Now(), Pools: fixed, Claims: claims}) {
+	fixed, err := c.Read.StaticPools(ctx)
+	if err != nil || staticcapacity.NeedsChange(cluster.Snapshot{Now: c.Now(), Pools: fixed, Claims: claims}) {
 		return false, err
 	}
-	p.sum.NoteNothingPending()
-	p.sum.NoteMissedHints(p.Hints, p.Now(), nil)
+	c.sum.NoteNothingPending()
+	c.sum.NoteMissedHints(c.Hints, c.Now(), nil)
 	return true, nil
 }
 

@@ -15,14 +15,14 @@ import (
 // the claim's EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods go to other
 // NodePools. The other classes have their offerings still, for the cause may be in this one. A throttle or a failure of
 // EC2 says nothing about offerings.
-func avoidRefused(p *Controller, c cluster.Claim, o launch.Order, err error) error {
+func avoidRefused(controller *Controller, c cluster.Claim, o launch.Order, err error) error {
 	if !isRefused(err) {
 		return err
 	}
 	reason, message := awserrors.LaunchFailureReason(err)
 	have := c.Condition(v1.ConditionLaunched)
 	if have.Status != "Unknown" || have.Reason != reason ||
-		p.Now().Before(have.Since.Add(p.Rules.LaunchTimeout/2)) {
+		controller.Now().Before(have.Since.Add(controller.Rules.LaunchTimeout/2)) {
 		return err
 	}
 	no := &instancetypes.NoCapacityError{}

@@ -59,10 +59,10 @@ func TestALastingRefusalLeadsToOtherOfferings(t *testing.T) {
 		if err != nil || len(marks) == 0 {
 			t.Fatalf("%s: marks %v, error %v", name, marks, err)
 		}
-		for _, m := range marks {
-			if m.CapacityType != instancetypes.Spot || m.Scope != "ec2nodeclass/default" ||
-				m.Why != "Unauthorized: no policy allows the call" {
-				t.Errorf("%s: mark %+v", name, m)
+		for _, u := range marks {
+			if u.CapacityType != instancetypes.Spot || u.Scope != "ec2nodeclass/default" ||
+				u.Why != "Unauthorized: no policy allows the call" {
+				t.Errorf("%s: mark %+v", name, u)
 			}
 		}
 	}

@@ -215,11 +215,11 @@ func (l *claimLauncher) recordUnlaunched(ctx context.Context, c cluster.Claim, r
 
 // tellOfSpotRole writes the event when spot is refused for want of the service-linked role.
 func (l *claimLauncher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no *instancetypes.NoCapacityError) {
-	for _, m := range no.Marks {
-		if m.Why != awserrors.SpotRoleMissing {
+	for _, u := range no.Marks {
+		if u.Why != awserrors.SpotRoleMissing {
 			continue
 		}
-		reason, message := awserrors.LaunchFailureReason(errors.New(m.Why))
+		reason, message := awserrors.LaunchFailureReason(errors.New(u.Why))
 		err := l.p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
 			Reason: reason, Message: message})
 		if err != nil {
@@ -283,9 +283,9 @@ func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetyp
 		return nil
 	}
 	l.mu.Lock()
-	for _, m := range marks {
-		m.Until = l.p.Now().Add(l.p.UnavailableFor)
-		l.unavailable = append(l.unavailable, m)
+	for _, u := range marks {
+		u.Until = l.p.Now().Add(l.p.UnavailableFor)
+		l.unavailable = append(l.unavailable, u)
 	}
 	l.mu.Unlock()
 	return l.p.Unavailable.MarkUnavailable(ctx, marks, l.p.UnavailableFor)

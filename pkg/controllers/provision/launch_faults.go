@@ -34,29 +34,29 @@ type launchFaults struct {
 	fresh []plan.Fault            // since they were taken last
 }
 
-func (m *launchFaults) addFault(uid string, f plan.Fault, why error, now time.Time) {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	if m.rest == nil {
-		m.rest = controllers.StepBackoff{}
+func (f *launchFaults) addFault(uid string, fault plan.Fault, why error, now time.Time) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if f.rest == nil {
+		f.rest = controllers.StepBackoff{}
 	}
-	m.rest.AddFailure(uid, why, now)
-	m.fresh = append(m.fresh, f)
+	f.rest.AddFailure(uid, why, now)
+	f.fresh = append(f.fresh, fault)
 }
 
 // isBackingOff reports whether the claim is to be left alone for now.
-func (m *launchFaults) isBackingOff(uid string, now time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.rest.IsBackingOff(uid, now)
+func (f *launchFaults) isBackingOff(uid string, now time.Time) bool {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.rest.IsBackingOff(uid, now)
 }
 
 // takeFaults returns what is new.
-func (m *launchFaults) takeFaults() []plan.Fault {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := m.fresh
-	m.fresh = nil
+func (f *launchFaults) takeFaults() []plan.Fault {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	out := f.fresh
+	f.fresh = nil
 	return out
 }
 
@@ -106,7 +106,7 @@ func (l *claimLauncher) launchTogether(ctx context.Context, batch []cluster.Clai
 }
 
 // eventsOn are events on the pods.
-func (p eventWriter) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
+func (w eventWriter) eventsOn(s cluster.Snapshot, pods []string, message string) (out []cluster.Event) {
 	on := lists.SetOf(pods)
 	for _, pod := range s.Pods {
 		if on[pod.Key()] && !pod.Virtual && len(out) < maxEvents {
@@ -119,8 +119,8 @@ func (p eventWriter) eventsOn(s cluster.Snapshot, pods []string, message string)
 
 // recordFaults logs and counts what a decision failed about, and says so on NodePools and on pods that run. Pods that
 // wait say so with their reason.
-func (p *Controller) recordFaults(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
-	p.Shield().Report(faults...)
+func (c *Controller) recordFaults(ctx context.Context, s cluster.Snapshot, faults []plan.Fault) {
+	c.Shield().Report(faults...)
 	var events []cluster.Event
 	for _, f := range faults {
 		pool, isPool := s.PoolOf(f.Name)
@@ -133,11 +133,11 @@ func (p *Controller) recordFaults(ctx context.Context, s cluster.Snapshot, fault
 				fmt.Sprintf("Joiner itself fails about pods on its nodes, and keeps them off: %s: %s",
 					plan.NamePods(f.Pods), f.Why)))
 		case f.Kind == cluster.RunningPods:
-			events = append(events, p.events().eventsOn(s, f.Pods,
+			events = append(events, c.events().eventsOn(s, f.Pods,
 				"Joiner itself fails about what this pod asks for, and reckons with its room alone: "+f.Why)...)
 		}
 	}
-	p.events().recordEvents(ctx, events[:min(len(events), maxEvents)])
+	c.events().recordEvents(ctx, events[:min(len(events), maxEvents)])
 }
 
 func poolEvent(pool cluster.Pool, message string) cluster.Event {

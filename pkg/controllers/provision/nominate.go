@@ -15,7 +15,7 @@ import (
 // writeNominations notes on claims on their way which pods the plan has on their nodes beside those they were made for,
 // so that the next pass has them there too. It comes before launches: whoever dies in between has forgotten nothing
 // that others' nodes relied on.
-func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) {
+func (c *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, decision plan.Plan) {
 	list := binpack.ListNominations(*s, decision)
 	if len(list) == 0 {
 		return
@@ -28,12 +28,12 @@ func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 			if controllers.TooLateToBegin(ctx) {
 				return nil
 			}
-			p.TryStep(ctx, &p.failed, "pods nominated for NodeClaim "+n.Claim.Name, func() (err error) {
-				if may, err := controllers.MayBegin(ctx, p.Log, nominationAction(n)); err != nil || !may {
+			c.TryStep(ctx, &c.failed, "pods nominated for NodeClaim "+n.Claim.Name, func() (err error) {
+				if may, err := controllers.MayBegin(ctx, c.Log, nominationAction(n)); err != nil || !may {
 					return err
 				}
 				n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
-				after[i], err = p.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
+				after[i], err = c.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
 				return err
 			})
 			return nil
@@ -41,9 +41,9 @@ func (p *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 	}
 	_ = g.Wait() // every error was noted
 	s.Claims = slices.Clone(s.Claims)
-	for i, c := range s.Claims {
+	for i, claim := range s.Claims {
 		for _, now := range after {
-			if now.Name == c.Name && now.UID == c.UID {
+			if now.Name == claim.Name && now.UID == claim.UID {
 				s.Claims[i] = now
 			}
 		}

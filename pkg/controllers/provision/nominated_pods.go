@@ -18,7 +18,7 @@ const parallelTolerations = 16
 // tolerateNominations lets pods onto the held nodes that are on their way for them. The pods of a new claim follow in
 // the next pass, which sees the claim as stored. A pod that cannot be changed waits until its node is open to all: that
 // is logged, and no error.
-func (p *Controller) tolerateNominations(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
+func (c *Controller) tolerateNominations(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	wishes := nomination.TolerationsNeeded(s, decision)
 	if len(wishes) == 0 {
 		return
@@ -30,11 +30,11 @@ func (p *Controller) tolerateNominations(ctx context.Context, s cluster.Snapshot
 	failed := 0
 	for _, w := range wishes {
 		g.Go(func() error {
-			if err := p.Shield().Do("pod "+w.Pod.Key(), func() error {
-				if may, err := controllers.MayBegin(ctx, p.Log, tolerationAction(w)); err != nil || !may {
+			if err := c.Shield().Do("pod "+w.Pod.Key(), func() error {
+				if may, err := controllers.MayBegin(ctx, c.Log, tolerationAction(w)); err != nil || !may {
 					return err
 				}
-				return p.Holds.TolerateNomination(ctx, w.Pod, w.Taint)
+				return c.Holds.TolerateNomination(ctx, w.Pod, w.Taint)
 			}); err != nil {
 				mu.Lock()
 				defer mu.Unlock()
@@ -46,9 +46,9 @@ func (p *Controller) tolerateNominations(ctx context.Context, s cluster.Snapshot
 		})
 	}
 	_ = g.Wait() // every error was counted
-	p.Log.Info("added tolerations to nominated pods", "pods", len(wishes)-failed)
+	c.Log.Info("added tolerations to nominated pods", "pods", len(wishes)-failed)
 	if failed > 0 {
-		p.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods",
+		c.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods",
 			failed, "because", first)
 	}
 }

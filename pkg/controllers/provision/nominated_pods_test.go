@@ -79,7 +79,7 @@ func TestHeldNodesGetThePodsTheyWerePlannedFor(t *testing.T) {
 	held, followed := launches(func(*provision.Controller) {})
 	free := 0 // it depends on which launch comes first, and with it on the names of the nodes
 	for tries := 0; tries < 50 && free <= held; tries++ {
-		n, _ := launches(func(p *provision.Controller) { p.Rules.NominatedPodsOnly = false })
+		n, _ := launches(func(c *provision.Controller) { c.Rules.NominatedPodsOnly = false })
 		free = max(free, n)
 	}
 	if fmt.Sprint(held, followed) != "5 true" || free <= held {
@@ -89,5 +89,5 @@ func TestHeldNodesGetThePodsTheyWerePlannedFor(t *testing.T) {
 
 // Pods that cannot be changed run all the same, once the nodes are open.
 func TestPodsThatCannotBeChangedWaitForOpenNodes(t *testing.T) {
-	holdingNodes(t, func(p *provision.Controller) { p.Holds = stubborn{} })
+	holdingNodes(t, func(c *provision.Controller) { c.Holds = stubborn{} })
 }

@@ -24,14 +24,14 @@ const (
 
 // packingMilliseconds returns how much of a core's time there is to make a plan for the waiting pods cheaper. It is a
 // power of two, so that passes with about as much time make the same plan; 0 where no limit is known.
-func (p *Controller) packingMilliseconds(ctx context.Context, pods []cluster.Pod) int {
+func (c *Controller) packingMilliseconds(ctx context.Context, pods []cluster.Pod) int {
 	waiting, crowded := countUnbound(pods)
 	end, limited := ctx.Deadline()
-	if !limited || p.VCPUs == 0 {
+	if !limited || c.VCPUs == 0 {
 		return 0
 	}
-	wait := min(end.Sub(p.Now())/packingPart, packingWait+time.Duration(waiting)*packingWaitPerPod)
-	most, out := float64(wait.Milliseconds())*p.VCPUs, 1
+	wait := min(end.Sub(c.Now())/packingPart, packingWait+time.Duration(waiting)*packingWaitPerPod)
+	most, out := float64(wait.Milliseconds())*c.VCPUs, 1
 	for float64(out*2) <= most {
 		out *= 2
 	}
@@ -64,12 +64,12 @@ func countUnbound(pods []cluster.Pod) (n int, crowded bool) {
 }
 
 // countDecision has a decision counted for Prometheus, on the lease under which it was made.
-func (p *Controller) countDecision(took time.Duration) {
-	if p.Totals == nil {
+func (c *Controller) countDecision(took time.Duration) {
+	if c.Totals == nil {
 		return
 	}
-	now := p.Now()
-	p.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) {
+	now := c.Now()
+	c.Totals.ChangeTotals(controllers.CapacityLeaseName, func(t timeseries.Totals) {
 		t.CountScheduling("provisioner", took, now)
 	})
 }

@@ -31,9 +31,9 @@ func TestPackingTakesAPartOfACore(t *testing.T) {
 				defer cancel()
 				ctx = limited
 			}
-			p := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: c.vcpus}
+			controller := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: c.vcpus}
 			pods := slices.Repeat([]cluster.Pod{{Namespace: "shop", Unscheduled: true, Phase: "Pending"}}, c.pods)
-			if got := p.packingMilliseconds(ctx, pods); got != c.want {
+			if got := controller.packingMilliseconds(ctx, pods); got != c.want {
 				t.Errorf("%v vCPU, %v left, %d pods: %d ms of a core, want %d", c.vcpus, c.left, c.pods, got, c.want)
 			}
 		})

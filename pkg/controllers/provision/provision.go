@@ -81,48 +81,48 @@ type Controller struct {
 
 // Run passes until nothing is left to do or until the time given; it then watches for more. A step about one object
 // that fails is tried again later, and all others go on; what did not succeed in the end is the error.
-func (p *Controller) Run(ctx context.Context, until time.Time) error {
-	defer p.sum.PutMetrics(p.Metrics)
-	if p.Aside == nil {
-		p.Aside = &Aside{}
+func (c *Controller) Run(ctx context.Context, until time.Time) error {
+	defer c.sum.PutMetrics(c.Metrics)
+	if c.Aside == nil {
+		c.Aside = &Aside{}
 	}
-	v := controllers.Watcher{Lease: p.Watch, Name: controllers.WatchLeaseName("provision"), Holder: p.Holder,
-		Log: p.Log, Permission: p.Permission}
-	defer v.ReleaseLease(ctx)
-	pass := p.LimitPass(p.Shield().GuardPass(func(pass context.Context) (bool, error) {
-		return p.runPass(pass, func() { v.BeginWatch(ctx, until.Sub(p.Now())) })
+	w := controllers.Watcher{Lease: c.Watch, Name: controllers.WatchLeaseName("provision"), Holder: c.Holder,
+		Log: c.Log, Permission: c.Permission}
+	defer w.ReleaseLease(ctx)
+	pass := c.LimitPass(c.Shield().GuardPass(func(pass context.Context) (bool, error) {
+		return c.runPass(pass, func() { w.BeginWatch(ctx, until.Sub(c.Now())) })
 	}))
 	longest := time.Duration(0)
 	for {
-		began, under := p.Now(), controllers.BeginPass(ctx, p.Permission)
+		began, under := c.Now(), controllers.BeginPass(ctx, c.Permission)
 		busy, err := pass(under)
 		if controllers.IsCutShort(err) {
-			return p.failed.JoinErrors()
+			return c.failed.JoinErrors()
 		}
 		if err != nil || controllers.WasRefused(under) {
-			return errors.Join(err, p.failed.JoinErrors())
+			return errors.Join(err, c.failed.JoinErrors())
 		}
-		now := p.Now()
+		now := c.Now()
 		longest = max(longest, now.Sub(began))
-		if !v.ContinueWatch(ctx, busy || p.AlwaysWatch || p.Hints.ExpectsHint(now), until.Sub(now), longest) {
-			return p.failed.JoinErrors()
+		if !w.ContinueWatch(ctx, busy || c.AlwaysWatch || c.Hints.ExpectsHint(now), until.Sub(now), longest) {
+			return c.failed.JoinErrors()
 		}
-		if err := controllers.WaitForChange(ctx, p.Read, until.Sub(now), lookAtLeast); err != nil {
-			return errors.Join(err, p.failed.JoinErrors())
+		if err := controllers.WaitForChange(ctx, c.Read, until.Sub(now), lookAtLeast); err != nil {
+			return errors.Join(err, c.failed.JoinErrors())
 		}
 	}
 }
 
 // runPass looks once. It reports whether something is on its way that is worth waiting for, and says when it has
 // something to do. It takes the lease before it waits for further pods: what others did until then is proven meanwhile.
-func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
-	looked := p.Now()
-	pods, err := p.Read.PendingPods(ctx)
+func (c *Controller) runPass(ctx context.Context, begin func()) (busy bool, err error) {
+	looked := c.Now()
+	pods, err := c.Read.PendingPods(ctx)
 	if err != nil {
 		return false, err
 	}
 	if len(pods) == 0 {
-		if idle, err := isIdle(ctx, p); idle || err != nil {
+		if idle, err := isIdle(ctx, c); idle || err != nil {
 			return false, err
 		}
 	}
@@ -130,24 +130,24 @@ func (p *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 	if err != nil {
 		return false, err
 	}
-	run := p.Shield().GuardPass(func(ctx context.Context) (bool, error) {
-		claims, err := p.Read.ListClaims(ctx)
+	run := c.Shield().GuardPass(func(ctx context.Context) (bool, error) {
+		claims, err := c.Read.ListClaims(ctx)
 		if err != nil {
 			return false, err
 		}
-		if err := p.waitForBatch(ctx, pods, looked, claims); err != nil {
+		if err := c.waitForBatch(ctx, pods, looked, claims); err != nil {
 			return false, err
 		}
-		return p.runLocked(ctx)
+		return c.runLocked(ctx)
 	})
 	if !may {
 		return run(ctx)
 	}
 	begin()
-	lease := controllers.CapacityLease{Lease: p.Lease, Holder: p.Holder}
+	lease := controllers.CapacityLease{Lease: c.Lease, Holder: c.Holder}
 	busy, held, err := lease.RunUnderLease(ctx, run)
 	if err == nil && !held {
-		p.Log.Info("capacity lease held by another invocation")
+		c.Log.Info("capacity lease held by another invocation")
 		return true, nil
 	}
 	return busy, err
@@ -160,106 +160,106 @@ const oldestSnapshot = 5 * time.Second
 // runLocked is a pass by the holder of the lease: what an earlier invocation left unfinished first, then the pods. Pods
 // that nothing can be done for are not worth staying for. A pass that may not write holds no lease; it logs what it
 // would do.
-func (p *Controller) runLocked(ctx context.Context) (busy bool, err error) {
+func (c *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	controllers.NoteStage(ctx, controllers.StageReading)
-	start := p.Now()
-	s, err := p.readSnapshot(ctx)
+	start := c.Now()
+	s, err := c.readSnapshot(ctx)
 	if err != nil {
 		return false, err
 	}
-	read := p.Now() // to read it again because that was slow would only make pods wait
+	read := c.Now() // to read it again because that was slow would only make pods wait
 	controllers.NoteStage(ctx, controllers.StageResuming)
-	s = withPace(p, s)
+	s = withPace(c, s)
 	// A claim that cannot be launched now counts as capacity on its way, and stops nobody else.
-	launched := p.resumeLaunches(ctx, &s)
-	if p.Now().Sub(read) > oldestSnapshot {
-		if s, err = p.readSnapshot(ctx); err != nil {
+	launched := c.resumeLaunches(ctx, &s)
+	if c.Now().Sub(read) > oldestSnapshot {
+		if s, err = c.readSnapshot(ctx); err != nil {
 			return false, err
 		}
-		s.Pace = p.Aside.pacing.Most
+		s.Pace = c.Aside.pacing.Most
 	}
-	s = withPurchaseBrake(ctx, p, s)
+	s = withPurchaseBrake(ctx, c, s)
 	controllers.NoteStage(ctx, controllers.StageDeciding)
-	began := p.Now()
-	decided, ok := p.decideAndLog(ctx, s, start)
+	began := c.Now()
+	decided, ok := c.decideAndLog(ctx, s, start)
 	if !ok {
 		return true, nil // the next pass is about less
 	}
-	took := p.Now().Sub(began)
+	took := c.Now().Sub(began)
 	may, err := controllers.MayWrite(ctx)
 	if err != nil {
 		return false, err
 	}
 	if !may {
-		controllers.LogDryRun(p.Log, plannedActions(s, decided)...)
-		p.finishPass(ctx, s, decided.Plan, start)
-		p.recordDecision(ctx, s, decided.Plan, nil)
+		controllers.LogDryRun(c.Log, plannedActions(s, decided)...)
+		c.finishPass(ctx, s, decided.Plan, start)
+		c.recordDecision(ctx, s, decided.Plan, nil)
 		return false, nil
 	}
 	controllers.NoteStage(ctx, controllers.StageApplying)
-	p.countDecision(took)
-	decided, seen, started, startErr := startStopped(ctx, p, &s, decided, start)
-	p.failed.NoteOutcome(ctx, "stopped capacity", startErr, p.Now())
-	changed, made := p.applyPlan(ctx, &s, decided)
-	p.Aside.launched = launched + len(made.launched)
+	c.countDecision(took)
+	decided, seen, started, startErr := startStopped(ctx, c, &s, decided, start)
+	c.failed.NoteOutcome(ctx, "stopped capacity", startErr, c.Now())
+	changed, made := c.applyPlan(ctx, &s, decided)
+	c.Aside.launched = launched + len(made.launched)
 	changed += started
 	controllers.NoteStage(ctx, controllers.StageRecording)
-	unplaced, help := unplacedWithHelp(p, s, decided, launched+changed > 0)
-	p.finishPass(ctx, s, decided.Plan, start)
-	p.recordDecision(ctx, seen, decided.Plan, help)
+	unplaced, help := unplacedWithHelp(c, s, decided, launched+changed > 0)
+	c.finishPass(ctx, s, decided.Plan, start)
+	c.recordDecision(ctx, seen, decided.Plan, help)
 	if launched+changed > 0 && !controllers.WasRefused(ctx) {
 		controllers.NoteStage(ctx, controllers.StageWaking)
-		p.failed.NoteOutcome(ctx, "function lifecycle", p.Lifecycle.Wake(ctx), p.Now())
+		c.failed.NoteOutcome(ctx, "function lifecycle", c.Lifecycle.Wake(ctx), c.Now())
 	}
 	controllers.NoteStage(ctx, controllers.StageRecording)
-	_ = p.Shield().Do("what is told", func() error { // logged
-		p.events().recordLaunches(ctx, s, made)
-		p.events().recordUnplaced(ctx, s, withHelp(unplaced, help))
-		p.events().recordPools(ctx, s, decided.Plan)
-		p.events().recordCeiling(ctx, s, decided.Plan.Held)
-		p.writeBufferStatus(ctx, s, decided.Plan)
+	_ = c.Shield().Do("what is told", func() error { // logged
+		c.events().recordLaunches(ctx, s, made)
+		c.events().recordUnplaced(ctx, s, withHelp(unplaced, help))
+		c.events().recordPools(ctx, s, decided.Plan)
+		c.events().recordCeiling(ctx, s, decided.Plan.Held)
+		c.writeBufferStatus(ctx, s, decided.Plan)
 		return nil
 	})
-	fresh, wakeErr := p.seen.WakeRefresh(ctx, s, p.Refresh, p.Log)
-	p.failed.NoteOutcome(ctx, "function refresh", wakeErr, p.Now())
+	fresh, wakeErr := c.seen.WakeRefresh(ctx, s, c.Refresh, c.Log)
+	c.failed.NoteOutcome(ctx, "function refresh", wakeErr, c.Now())
 	busy = fresh || started+len(decided.Plan.AllLaunches()) > 0 || placesReal(s, decided.Plan) ||
-		interruption.AwaitsReplacement(s.Claims, p.Now())
+		interruption.AwaitsReplacement(s.Claims, c.Now())
 	return busy, nil
 }
 
-func (p *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	s, err := controllers.Observer{Read: p.Read, Prices: p.Prices, Unavailable: p.Unavailable,
-		Levels: p.Levels, Rollouts: p.Rollouts, Rules: p.Rules, Now: p.Now, Log: p.Log}.ReadSnapshot(ctx)
+func (c *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	s, err := controllers.Observer{Read: c.Read, Prices: c.Prices, Unavailable: c.Unavailable,
+		Levels: c.Levels, Rollouts: c.Rollouts, Rules: c.Rules, Now: c.Now, Log: c.Log}.ReadSnapshot(ctx)
 	if err != nil {
 		return s, err
 	}
-	s, err = controllers.WithVolumes(ctx, p.Read, s, provisioning.MayEmpty)
-	return p.Aside.refused.withoutRefused(s), err
+	s, err = controllers.WithVolumes(ctx, c.Read, s, provisioning.MayEmpty)
+	return c.Aside.refused.withoutRefused(s), err
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
 // it launched or deleted, and what became of the launches. A step that fails does not stop the others.
-func (p *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
+func (c *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
 	made launchOutcome) {
 	replaced, decision := decided.Replacements, decided.Plan
 	deleted, removed := 0, 0
 	step := func(about string, do func()) {
-		p.TryStep(ctx, &p.failed, about, func() error { do(); return nil })
+		c.TryStep(ctx, &c.failed, about, func() error { do(); return nil })
 	}
 	// and before launches, which take seconds in which pods come to the nodes that would go
-	if p.Now().Sub(s.Now) < freshFor {
-		step("nodes to be left", func() { deleted = p.deleteReplaced(ctx, *s, replaced, decision) })
+	if c.Now().Sub(s.Now) < freshFor {
+		step("nodes to be left", func() { deleted = c.deleteReplaced(ctx, *s, replaced, decision) })
 	}
-	step("pods of nodes on their way", func() { p.writeNominations(ctx, s, decision) })
+	step("pods of nodes on their way", func() { c.writeNominations(ctx, s, decision) })
 	// before claims are made for pods that were to run there
-	step("surplus nodes", func() { removed = p.deleteSurplus(ctx, *s, decision.Removals) })
-	first := &pendingDrains{p: p, waiting: interruption.DrainsWaiting(*s, decision)}
+	step("surplus nodes", func() { removed = c.deleteSurplus(ctx, *s, decision.Removals) })
+	first := &pendingDrains{p: c, waiting: interruption.DrainsWaiting(*s, decision)}
 	controllers.NoteStage(ctx, controllers.StageLaunching)
-	made = p.createAndLaunch(ctx, s, decision, first)
+	made = c.createAndLaunch(ctx, s, decision, first)
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	first.releaseReady(ctx, made.launched)
 	// logged
-	_ = p.Shield().Do("pods of held nodes", func() error { p.tolerateNominations(ctx, *s, decision); return nil })
+	_ = c.Shield().Do("pods of held nodes", func() error { c.tolerateNominations(ctx, *s, decision); return nil })
 	return len(made.launched) + deleted + removed, made
 }
 
@@ -302,52 +302,52 @@ func tolerationAction(w nomination.TolerationNeeded) string {
 }
 
 // finishPass logs, measures and keeps a pass: what it saw, and what has become of that.
-func (p *Controller) finishPass(ctx context.Context, s cluster.Snapshot, decision plan.Plan, start time.Time) {
-	p.Log.Log(ctx, levelOf(decision), "pass", "pods", countWaitingPods(s), "launches", len(decision.AllLaunches()), "placed",
+func (c *Controller) finishPass(ctx context.Context, s cluster.Snapshot, decision plan.Plan, start time.Time) {
+	c.Log.Log(ctx, levelOf(decision), "pass", "pods", countWaitingPods(s), "launches", len(decision.AllLaunches()), "placed",
 		len(decision.Existing),
 		"unplaced", len(decision.Unplaced), "usdPerHour", decision.TotalPrice(), "ms",
-		p.Now().Sub(start).Milliseconds())
-	p.sum.NoteHeld(decision.Held)
-	p.sum.NoteUnschedulable(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s),
-		decision.Unplaced), p.Now())
+		c.Now().Sub(start).Milliseconds())
+	c.sum.NoteHeld(decision.Held)
+	c.sum.NoteUnschedulable(s, decision.Unplaced, provisioning.HibernatingPods(s, binpack.ResolveOfferings(s),
+		decision.Unplaced), c.Now())
 }
 
 // ensureFinalizer makes sure that a claim carries our finalizer before anything is launched for it: one that a user
 // made by hand does not.
-func (p *Controller) ensureFinalizer(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
-	if c.Finalizer && c.Labels[awsv1.LabelEC2NodeClass] == c.Class {
-		return c, nil
+func (c *Controller) ensureFinalizer(ctx context.Context, claim cluster.Claim) (cluster.Claim, error) {
+	if claim.Finalizer && claim.Labels[awsv1.LabelEC2NodeClass] == claim.Class {
+		return claim, nil
 	}
-	return p.Claims.AdoptClaim(ctx, c)
+	return c.Claims.AdoptClaim(ctx, claim)
 }
 
 // logPlan logs the plan unless the pass before had the same.
-func (p *Controller) logPlan(decision plan.Plan) {
-	if text := decision.String(); text != p.said {
-		p.said = text
+func (c *Controller) logPlan(decision plan.Plan) {
+	if text := decision.String(); text != c.said {
+		c.said = text
 		for _, line := range decision.Lines() {
-			p.Log.Info(line)
+			c.Log.Info(line)
 		}
 	}
 }
 
 // recordDecision keeps the pass in the decision log, with what would help pods by their keys.
-func (p *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan,
+func (c *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, decision plan.Plan,
 	help map[string]string) {
-	p.kept.To, p.kept.Stamp, p.kept.Warn = p.Diary, p.Stamp, p.Log.Warn
-	said := p.said
+	c.kept.To, c.kept.Stamp, c.kept.Warn = c.Diary, c.Stamp, c.Log.Warn
+	said := c.said
 	if len(help) > 0 {
 		said += fmt.Sprint(help) // sorted
 	}
-	p.kept.RecordPass(ctx, said, p.mishaps.takeFaults(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
+	c.kept.RecordPass(ctx, said, c.mishaps.takeFaults(), func(st decisionlog.PassStamp) (decisionlog.Pass, error) {
 		pass, err := replay.ProvisionPass(st, s, decision)
 		pass.AddHelp(help)
 		return pass, err
 	})
 }
 
-func (p *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	return &claimLauncher{p: p, s: *s, unavailable: append([]instancetypes.UnavailableOffering(nil), s.Unavailable...)}
+func (c *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
+	return &claimLauncher{p: c, s: *s, unavailable: append([]instancetypes.UnavailableOffering(nil), s.Unavailable...)}
 }
 
 // launchedFor returns the creation times of the pods for which the plan launches nodes.

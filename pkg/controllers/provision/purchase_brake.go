@@ -38,25 +38,25 @@ func (u *unusedNodes) add(unused []instancetypes.UnusedNode, used []string, now 
 
 // withPurchaseBrake notes nodes that were bought in vain, before the pass buys more of them, and returns the snapshot
 // with the types that are left out for that. Where it cannot be noted, what this process saw counts.
-func withPurchaseBrake(ctx context.Context, p *Controller, s cluster.Snapshot) cluster.Snapshot {
+func withPurchaseBrake(ctx context.Context, c *Controller, s cluster.Snapshot) cluster.Snapshot {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return s
 	}
 	unused, used := binpack.UnusedNodes(s)
 	braked := slices.ContainsFunc(s.Unavailable, instancetypes.UnavailableOffering.LeavesOut)
-	unused, seen := p.Aside.unused.add(unused, used, p.Now())
+	unused, seen := c.Aside.unused.add(unused, used, c.Now())
 	if len(unused) == 0 && (!braked || len(used) == 0) {
 		return s
 	}
-	noted := p.TryStep(ctx, &p.failed, "nodes that were bought in vain", func() error {
-		marks, err := p.Brake.NoteUnusedNodes(ctx, unused, used)
+	noted := c.TryStep(ctx, &c.failed, "nodes that were bought in vain", func() error {
+		marks, err := c.Brake.NoteUnusedNodes(ctx, unused, used)
 		if err == nil {
 			seen = marks
 		}
 		return err
 	})
-	if p.Aside.unused.unnoted = unused; noted {
-		p.Aside.unused.unnoted = nil
+	if c.Aside.unused.unnoted = unused; noted {
+		c.Aside.unused.unnoted = nil
 		s.Unavailable = slices.DeleteFunc(slices.Clone(s.Unavailable), instancetypes.UnavailableOffering.LeavesOut)
 	}
 	s.Unavailable = slices.Concat(s.Unavailable, seen)

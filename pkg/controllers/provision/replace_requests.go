@@ -14,37 +14,39 @@ import (
 )
 
 // hasReplaceRequest reports whether there is a node to leave that somebody must look after now.
-func (p *Controller) hasReplaceRequest(claims []cluster.Claim) bool {
-	return slices.ContainsFunc(claims, func(c cluster.Claim) bool { return interruption.HasReplaceRequest(c, p.Now()) })
+func (c *Controller) hasReplaceRequest(claims []cluster.Claim) bool {
+	return slices.ContainsFunc(claims, func(claim cluster.Claim) bool {
+		return interruption.HasReplaceRequest(claim, c.Now())
+	})
 }
 
 // deleteReplaced deletes the NodeClaims of nodes that are to be left and can be: the plan, which was made without them,
 // has room for their pods on nodes that are ready. Whether they must go before that is for the decision to say. One
 // that fails does not stop the others.
-func (p *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, replaced []interruption.PendingReplacement,
+func (c *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, replaced []interruption.PendingReplacement,
 	decision plan.Plan) (deleted int) {
 	for _, g := range replaced {
 		if g.Wait != "" {
-			p.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
+			c.Log.Info("replacement postponed", "claim", g.Claim, "cause", string(g.Leave.Cause), "because", g.Wait)
 		}
 	}
-	claims := lists.Index(s.Claims, func(c cluster.Claim) string { return c.Name })
+	claims := lists.Index(s.Claims, func(claim cluster.Claim) string { return claim.Name })
 	for _, a := range interruption.DeleteReplaced(s, replaced, decision) {
-		c, ok := claims[a.Claim]
+		claim, ok := claims[a.Claim]
 		if !ok {
 			continue
 		}
-		done := p.TryStep(ctx, &p.failed, "NodeClaim "+c.Name, func() error {
-			if may, err := controllers.MayBegin(ctx, p.Log, a.String()); err != nil || !may {
+		done := c.TryStep(ctx, &c.failed, "NodeClaim "+claim.Name, func() error {
+			if may, err := controllers.MayBegin(ctx, c.Log, a.String()); err != nil || !may {
 				return err
 			}
-			p.Log.Info(a.String())
+			c.Log.Info(a.String())
 			if a.Do == plan.SetDeadline {
-				return setDeadline(ctx, p.Claims, claims, a)
+				return setDeadline(ctx, c.Claims, claims, a)
 			}
-			err := p.Claims.DeleteClaim(ctx, c)
+			err := c.Claims.DeleteClaim(ctx, claim)
 			if err == nil {
-				p.sum.NoteAction(a)
+				c.sum.NoteAction(a)
 				deleted++
 			}
 			return err

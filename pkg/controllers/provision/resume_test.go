@@ -42,12 +42,12 @@ func TestPodsThatWentDuringAResumedLaunchGetNoNode(t *testing.T) {
 	w.FailLaunch = nil
 	w.RunApp("brief", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
 	f := controllertest.Functions{World: w}
-	p := f.Provision(w.Ports(fake.Fault{}))
-	p.Fleet = &slowFleet{p.Fleet, func() {
+	c := f.Provision(w.Ports(fake.Fault{}))
+	c.Fleet = &slowFleet{c.Fleet, func() {
 		w.StopApp("brief")
 		w.SkipTime(30 * time.Second)
 	}}
-	if err := p.Run(t.Context(), w.Now()); err != nil {
+	if err := c.Run(t.Context(), w.Now()); err != nil {
 		t.Fatal(err)
 	}
 	if all := w.Claims(); len(all) != 1 {

@@ -15,21 +15,21 @@ const startTries = 3
 // startStopped starts the stopped instances that pods are to have. Where EC2 refuses some, the pods are planned anew
 // without those, so that nodes are launched for them in the same pass. It returns the last decision with what it saw,
 // and how many instances were asked for; s is brought up to date.
-func startStopped(ctx context.Context, p *Controller, s *cluster.Snapshot, decided provisioning.Outcome,
+func startStopped(ctx context.Context, c *Controller, s *cluster.Snapshot, decided provisioning.Outcome,
 	start time.Time) (last provisioning.Outcome, seen cluster.Snapshot, started int, err error) {
 	seen = *s
 	var errs []error
 	for range startTries {
 		starts := decided.Plan.Starts()
-		if p.Stopped == nil || len(starts) == 0 {
+		if c.Stopped == nil || len(starts) == 0 {
 			break
 		}
-		after, refused, startErr := p.Stopped.StartNodes(ctx, *s, starts)
+		after, refused, startErr := c.Stopped.StartNodes(ctx, *s, starts)
 		errs = append(errs, startErr)
 		if *s, started = after, started+len(starts); !refused {
 			break
 		}
-		next, ok := p.decideAndLog(ctx, *s, start)
+		next, ok := c.decideAndLog(ctx, *s, start)
 		if !ok {
 			break
 		}

@@ -19,9 +19,9 @@ func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.S
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	full := map[string]bool{}
-	for _, m := range l.unavailable {
-		if m.OfferingKey == (instancetypes.OfferingKey{}) && l.p.Now().Before(m.Until) {
-			full[m.Scope] = true
+	for _, u := range l.unavailable {
+		if u.OfferingKey == (instancetypes.OfferingKey{}) && l.p.Now().Before(u.Until) {
+			full[u.Scope] = true
 		}
 	}
 	out := map[string]launch.SubnetAddresses{}

@@ -25,9 +25,9 @@ func TestDecisionsAreMeasuredOnTheLease(t *testing.T) {
 	f := &controllertest.Functions{World: controllertest.NewWorld()}
 	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
 	got := &leaseTotals{Totals: timeseries.Totals{}}
-	p := f.Provision(f.World.Ports(fake.Fault{}))
-	p.Totals = got
-	if err := p.Run(t.Context(), f.World.Now()); err != nil {
+	c := f.Provision(f.World.Ports(fake.Fault{}))
+	c.Totals = got
+	if err := c.Run(t.Context(), f.World.Now()); err != nil {
 		t.Fatal(err)
 	}
 	measured := 0.0

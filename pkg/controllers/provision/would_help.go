@@ -46,12 +46,12 @@ type helpFound struct {
 
 // unplacedWithHelp returns the pods that stay without a node, and what would give one to pods that have waited for
 // long, by pod. Nothing is searched for in a pass that has other things to do.
-func unplacedWithHelp(p *Controller, s cluster.Snapshot, decided provisioning.Outcome, busy bool) (
+func unplacedWithHelp(c *Controller, s cluster.Snapshot, decided provisioning.Outcome, busy bool) (
 	unplaced []plan.Unplaced, help map[string]string) {
 	unplaced = interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced
 	if !busy {
-		_ = p.Shield().Do("what would help", func() error { // logged
-			help = p.Aside.help.find(s, unplaced)
+		_ = c.Shield().Do("what would help", func() error { // logged
+			help = c.Aside.help.find(s, unplaced)
 			return nil
 		})
 	}

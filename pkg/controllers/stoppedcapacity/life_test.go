@@ -114,11 +114,11 @@ func TestAPassThatMayNotWriteStartsNothing(t *testing.T) {
 	f.World.RunApp("web", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
 	var log bytes.Buffer
 	ports := f.World.Ports(fake.Fault{})
-	p := f.Provision(ports)
-	p.Log = slog.New(slog.NewTextHandler(&log, nil))
-	p.Stopped.(*stoppedcapacity.Starter).Log = p.Log
-	p.Permission = func(context.Context) (bool, error) { return false, nil }
-	if err := p.Run(t.Context(), f.Once()); err != nil {
+	controller := f.Provision(ports)
+	controller.Log = slog.New(slog.NewTextHandler(&log, nil))
+	controller.Stopped.(*stoppedcapacity.Starter).Log = controller.Log
+	controller.Permission = func(context.Context) (bool, error) { return false, nil }
+	if err := controller.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	if want := "dry-run: start the instance of " + f.World.Claims()[0].Name; !strings.Contains(log.String(), want) {
@@ -134,10 +134,10 @@ func TestAStartIsLoggedOnce(t *testing.T) {
 	f := kept(t)
 	f.World.RunApp("web", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
 	var log bytes.Buffer
-	p := f.Provision(f.World.Ports(fake.Fault{}))
-	p.Log = slog.New(slog.NewTextHandler(&log, nil))
-	p.Stopped.(*stoppedcapacity.Starter).Log = p.Log
-	if err := p.Run(t.Context(), f.Once()); err != nil {
+	c := f.Provision(f.World.Ports(fake.Fault{}))
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c.Stopped.(*stoppedcapacity.Starter).Log = c.Log
+	if err := c.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
 	for _, line := range []string{"start the instance of " + f.World.Claims()[0].Name, "msg=started claim=" + f.World.Claims()[0].Name} {

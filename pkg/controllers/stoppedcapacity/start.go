@@ -47,10 +47,10 @@ type started struct {
 
 // StartNodes notes on each claim that its instance is asked to start, starts it, and writes onto the claim that its
 // node is on its way. Who comes after one that died in between finds the note, and does the rest.
-func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []plan.Start) (cluster.Snapshot, bool,
-	error) {
+func (s *Starter) StartNodes(ctx context.Context, snapshot cluster.Snapshot, starts []plan.Start) (cluster.Snapshot,
+	bool, error) {
 	at := map[string]int{}
-	for i, c := range s.Claims {
+	for i, c := range snapshot.Claims {
 		at[c.Name] = i
 	}
 	starts = slices.DeleteFunc(slices.Clone(starts), func(one plan.Start) bool {
@@ -62,12 +62,12 @@ func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []p
 	g.SetLimit(parallelStarts)
 	for i, one := range starts {
 		g.Go(func() error {
-			outcomes[i] = started{claim: s.Claims[at[one.Claim]]}
+			outcomes[i] = started{claim: snapshot.Claims[at[one.Claim]]}
 			if controllers.TooLateToBegin(ctx) {
 				return nil
 			}
-			err := p.Shield().Do("NodeClaim "+one.Claim, func() error {
-				outcomes[i] = p.startNode(ctx, s.Claims[at[one.Claim]], one)
+			err := s.Shield().Do("NodeClaim "+one.Claim, func() error {
+				outcomes[i] = s.startNode(ctx, snapshot.Claims[at[one.Claim]], one)
 				return outcomes[i].err
 			})
 			outcomes[i].err = err
@@ -75,41 +75,41 @@ func (p *Starter) StartNodes(ctx context.Context, s cluster.Snapshot, starts []p
 		})
 	}
 	_ = g.Wait() // every error is in outcomes
-	s.Claims, s.Unavailable = slices.Clone(s.Claims), slices.Clone(s.Unavailable)
+	snapshot.Claims, snapshot.Unavailable = slices.Clone(snapshot.Claims), slices.Clone(snapshot.Unavailable)
 	var marks []instancetypes.UnavailableOffering
 	var errs []error
 	refused := false
 	for i, o := range outcomes {
-		s.Claims[at[starts[i].Claim]] = o.claim
+		snapshot.Claims[at[starts[i].Claim]] = o.claim
 		marks, refused = append(marks, o.marks...), refused || o.refused
-		errs = append(errs, controllers.IgnoreConflict(p.Log, o.err))
+		errs = append(errs, controllers.IgnoreConflict(s.Log, o.err))
 	}
-	for _, m := range marks {
-		m.Until = p.Now().Add(p.UnavailableFor)
-		s.Unavailable = append(s.Unavailable, m)
+	for _, u := range marks {
+		u.Until = s.Now().Add(s.UnavailableFor)
+		snapshot.Unavailable = append(snapshot.Unavailable, u)
 	}
 	if len(marks) > 0 {
-		errs = append(errs, p.Unavailable.MarkUnavailable(ctx, marks, p.UnavailableFor))
+		errs = append(errs, s.Unavailable.MarkUnavailable(ctx, marks, s.UnavailableFor))
 	}
-	return s, refused, errors.Join(errs...)
+	return snapshot, refused, errors.Join(errs...)
 }
 
 // startNode starts one instance.
-func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start) started {
-	if may, err := controllers.MayBegin(ctx, p.Log, one.String()); err != nil || !may {
+func (s *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start) started {
+	if may, err := controllers.MayBegin(ctx, s.Log, one.String()); err != nil || !may {
 		return started{claim: c, err: err}
 	}
-	noted, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{
-		v1.AnnotationStartRequested: p.Now().UTC().Format(time.RFC3339)})
+	noted, err := s.Claims.AnnotateClaim(ctx, c, map[string]string{
+		v1.AnnotationStartRequested: s.Now().UTC().Format(time.RFC3339)})
 	if err != nil {
 		return started{claim: notStartable(c), refused: controllers.IsConflict(err), err: err}
 	}
 	offering := instancetypes.OfferingKeyOf(c.Labels)
-	err = p.Fleet.StartInstance(ctx, c.InstanceID(), offering)
+	err = s.Fleet.StartInstance(ctx, c.InstanceID(), offering)
 	no, sold := errors.AsType[*instancetypes.NoCapacityError](err)
 	switch {
 	case sold || isNotStartable(err):
-		return p.withdraw(ctx, noted, no, err)
+		return s.withdraw(ctx, noted, no, err)
 	case err != nil:
 		return started{claim: noted, err: fmt.Errorf("start the instance of claim %s: %w", c.Name, err)}
 	}
@@ -118,26 +118,26 @@ func (p *Starter) startNode(ctx context.Context, c cluster.Claim, one plan.Start
 		return k.Type == v1.ConditionConsolidatable || k.Type == v1.ConditionConsistentStateFound
 	})
 	for _, k := range lifecycle.StartedConditions() {
-		k.Since = p.Now()
+		k.Since = s.Now()
 		noted.Conditions = cluster.WithCondition(noted.Conditions, k)
 	}
-	written, err := p.Claims.WriteClaimStatus(ctx, noted)
+	written, err := s.Claims.WriteClaimStatus(ctx, noted)
 	if err != nil {
 		return started{claim: noted, err: err}
 	}
-	p.Log.Info("started", "claim", c.Name, "providerID", c.ProviderID)
+	s.Log.Info("started", "claim", c.Name, "providerID", c.ProviderID)
 	return started{claim: written}
 }
 
 // withdraw takes the note back of a start that EC2 refused. Nobody waits for the node then.
-func (p *Starter) withdraw(ctx context.Context, c cluster.Claim, no *instancetypes.NoCapacityError,
+func (s *Starter) withdraw(ctx context.Context, c cluster.Claim, no *instancetypes.NoCapacityError,
 	why error) started {
-	p.Log.Warn("claim "+c.Name+" is not started", "why", why.Error())
+	s.Log.Warn("claim "+c.Name+" is not started", "why", why.Error())
 	out := started{claim: notStartable(c), refused: true}
 	if no != nil {
 		out.marks = no.Marks
 	}
-	written, err := p.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationStartRequested: ""})
+	written, err := s.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationStartRequested: ""})
 	if err != nil {
 		out.err = err
 		return out
@@ -145,10 +145,10 @@ func (p *Starter) withdraw(ctx context.Context, c cluster.Claim, no *instancetyp
 	if out.claim = written; no == nil {
 		out.claim = notStartable(written)
 	}
-	eventErr := p.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+	eventErr := s.Record.RecordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
 		Reason: "FailedStart", Message: why.Error()})
 	if eventErr != nil {
-		p.Log.Warn("event on claim "+c.Name, "error", eventErr)
+		s.Log.Warn("event on claim "+c.Name, "error", eventErr)
 	}
 	return out
 }

@@ -21,12 +21,12 @@ func newRecord(st decisionlog.PassStamp, s cluster.Snapshot) decisionlog.Record 
 	if !s.Catalog.Time.IsZero() {
 		r.Prices = s.Catalog.Time.UTC().Format(time.RFC3339)
 	}
-	for _, h := range s.StateNodes() {
-		labels := h.Labels()
+	for _, node := range s.StateNodes() {
+		labels := node.Labels()
 		usd, _ := s.Catalog.Charge(instancetypes.OfferingKey{CapacityType: labels[instancetypes.LabelCapacityType],
 			Type: labels[instancetypes.LabelType], Zone: labels[instancetypes.LabelZone]})
 		r.Fleet.AllUSD += usd
-		if h.Pool() == "" {
+		if node.Pool() == "" {
 			r.Fleet.Foreign++
 			continue
 		}

@@ -25,8 +25,8 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 		if sim.blind || !hasUnmodelledConstraints(p) {
 			continue
 		}
-		if x := sim.byName[planned[p.Key()]]; x != nil && !x.gone && p.NextNeed().FitsIn(x.free) {
-			sim.applyStep(step{podCame, sim.classOf(p), x})
+		if n := sim.byName[planned[p.Key()]]; n != nil && !n.gone && p.NextNeed().FitsIn(n.free) {
+			sim.applyStep(step{podCame, sim.classOf(p), n})
 		} else {
 			left = append(left, p)
 		}
@@ -64,12 +64,12 @@ func bindToEmptiest(sim *Simulator, p *cluster.Pod) bool {
 	if len(p.Unmodelled)+len(p.DeviceTemplates)+len(p.DeviceClaims) > 0 {
 		return false
 	}
-	k := sim.classOf(p)
-	x := sim.emptiestNode(k)
-	if x != nil {
-		sim.applyStep(step{podCame, k, x})
+	class := sim.classOf(p)
+	n := sim.emptiestNode(class)
+	if n != nil {
+		sim.applyStep(step{podCame, class, n})
 	}
-	return x != nil
+	return n != nil
 }
 
 // unschedulableEitherWay returns the pods that do, which binds them, leaves without a place. It runs do with unmodelled

@@ -46,58 +46,58 @@ type podCounter struct {
 // classOf returns the class of the pod.
 func (sim *Simulator) classOf(p *cluster.Pod) *podClass {
 	key := podName{p.Namespace, p.Name}
-	if k, ok := sim.classByPod[key]; ok {
-		return k
+	if class, ok := sim.classByPod[key]; ok {
+		return class
 	}
 	text := sim.signature.FilterText(p)
-	k, ok := sim.classes[string(text)]
+	class, ok := sim.classes[string(text)]
 	if !ok {
-		k = &podClass{pod: p, need: p.NextNeed(), on: map[*Node]int{}}
-		sim.classes[string(text)] = k
+		class = &podClass{pod: p, need: p.NextNeed(), on: map[*Node]int{}}
+		sim.classes[string(text)] = class
 		for _, c := range sim.order {
 			if c.group.Selects(p.Namespace, p.Labels) {
-				k.matched = append(k.matched, c)
+				class.matched = append(class.matched, c)
 			}
 		}
 	}
-	sim.classByPod[key] = k
-	return k
+	sim.classByPod[key] = class
+	return class
 }
 
 // countPods counts n pods of the class that come to the node, or leave it where n is below zero.
-func (k *podClass) countPods(x *Node, n int) {
-	if k.on[x] += n; k.on[x] == 0 {
-		delete(k.on, x)
+func (class *podClass) countPods(node *Node, n int) {
+	if class.on[node] += n; class.on[node] == 0 {
+		delete(class.on, node)
 	}
-	for _, c := range k.matched {
-		if d := c.at[x.index]; d >= 0 {
+	for _, c := range class.matched {
+		if d := c.at[node.index]; d >= 0 {
 			c.count[d] += n
 			c.total += n
 		}
 	}
-	for _, c := range k.resists {
-		if d := c.at[x.index]; d >= 0 {
+	for _, c := range class.resists {
+		if d := c.at[node.index]; d >= 0 {
 			c.anti[d] += n
 		}
 	}
 }
 
 // prepareCounters finds the counters that the rules of the class need.
-func (sim *Simulator) prepareCounters(k *podClass) {
-	if k.prepared {
+func (sim *Simulator) prepareCounters(class *podClass) {
+	if class.prepared {
 		return
 	}
-	k.prepared = true
-	p := k.pod
+	class.prepared = true
+	p := class.pod
 	for _, s := range p.Spread {
 		if s.Soft {
 			continue
 		}
 		rule, g := topology.SpreadOf(s, p)
 		counted := topology.CountedNodes(s, p)
-		k.spreads = append(k.spreads, spreadRule{sim.counterFor(s.Key, g, &counted), rule})
+		class.spreads = append(class.spreads, spreadRule{sim.counterFor(s.Key, g, &counted), rule})
 	}
-	prepareAvoids(sim, k)
+	prepareAvoids(sim, class)
 	for _, other := range sim.apart { // those that stand keep others away
 		if !other.resisting && other.keepsAway(p, sim.spaces) {
 			prepareAvoids(sim, other)
@@ -105,21 +105,21 @@ func (sim *Simulator) prepareCounters(k *podClass) {
 	}
 	all := topology.OfTerms(p.Affinity, p.Namespace, sim.spaces)
 	for _, t := range p.Affinity {
-		k.follows = append(k.follows, sim.counterFor(t.Key, all, nil))
+		class.follows = append(class.follows, sim.counterFor(t.Key, all, nil))
 	}
 }
 
 // prepareAvoids finds the counters of the required anti-affinity of the class.
-func prepareAvoids(sim *Simulator, k *podClass) {
-	if k.resisting {
+func prepareAvoids(sim *Simulator, class *podClass) {
+	if class.resisting {
 		return
 	}
-	k.resisting = true
-	for _, t := range k.pod.AntiAffinity {
-		c := sim.counterFor(t.Key, topology.OfTerm(t, k.pod.Namespace, sim.spaces), nil)
-		k.avoids, k.resists = append(k.avoids, c), append(k.resists, c)
-		for x, n := range k.on {
-			if d := c.at[x.index]; d >= 0 {
+	class.resisting = true
+	for _, t := range class.pod.AntiAffinity {
+		c := sim.counterFor(t.Key, topology.OfTerm(t, class.pod.Namespace, sim.spaces), nil)
+		class.avoids, class.resists = append(class.avoids, c), append(class.resists, c)
+		for node, n := range class.on {
+			if d := c.at[node.index]; d >= 0 {
 				c.anti[d] += n
 			}
 		}
@@ -127,13 +127,13 @@ func prepareAvoids(sim *Simulator, k *podClass) {
 }
 
 // keepsAway reports whether required anti-affinity of the class is about the pod.
-func (k *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) bool {
-	if k.away == nil {
-		for _, t := range k.pod.AntiAffinity {
-			k.away = append(k.away, topology.OfTerm(t, k.pod.Namespace, spaces))
+func (class *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) bool {
+	if class.away == nil {
+		for _, t := range class.pod.AntiAffinity {
+			class.away = append(class.away, topology.OfTerm(t, class.pod.Namespace, spaces))
 		}
 	}
-	return slices.ContainsFunc(k.away, func(g topology.Group) bool { return g.Selects(p.Namespace, p.Labels) })
+	return slices.ContainsFunc(class.away, func(g topology.Group) bool { return g.Selects(p.Namespace, p.Labels) })
 }
 
 // counterFor is the one for the group on nodes that admit the filter.
@@ -147,21 +147,21 @@ func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.P
 	}
 	c := &podCounter{key: key, group: g, filter: filter, domains: map[string]int{}}
 	sim.counters[id], sim.order = c, append(sim.order, c)
-	for _, x := range sim.nodes {
-		c.addNodeDomain(x)
+	for _, n := range sim.nodes {
+		c.addNodeDomain(n)
 	}
-	for _, x := range sim.nodes {
-		if x.gone {
-			c.countNodes(x, -1)
+	for _, n := range sim.nodes {
+		if n.gone {
+			c.countNodes(n, -1)
 		}
 	}
-	for _, k := range sim.classes { // each adds to sums
-		if !g.Selects(k.pod.Namespace, k.pod.Labels) {
+	for _, class := range sim.classes { // each adds to sums
+		if !g.Selects(class.pod.Namespace, class.pod.Labels) {
 			continue
 		}
-		k.matched = append(k.matched, c)
-		for x, n := range k.on {
-			if d := c.at[x.index]; d >= 0 {
+		class.matched = append(class.matched, c)
+		for node, n := range class.on {
+			if d := c.at[node.index]; d >= 0 {
 				c.count[d] += n
 				c.total += n
 			}

@@ -17,49 +17,49 @@ func NewNode(name string, labels map[string]string, taints []cluster.Taint, allo
 }
 
 // SetProvided says what the node has of what pods require.
-func (x *Node) SetProvided(provides func(part string) bool) { x.provides = provides }
+func (n *Node) SetProvided(provides func(part string) bool) { n.provides = provides }
 
 // Labels are the labels of the node.
-func (x *Node) Labels() map[string]string { return x.labels }
+func (n *Node) Labels() map[string]string { return n.labels }
 
 // Bound returns the number of moved pods that were bound to the node.
-func (x *Node) Bound() int { return x.taken }
+func (n *Node) Bound() int { return n.taken }
 
 // SetHeld has the node take no pods, or take them again.
-func (x *Node) SetHeld(held bool) { x.held = held }
+func (n *Node) SetHeld(held bool) { n.held = held }
 
 // SelectedBy reports whether the node is one of those that the pod asks for by its labels.
-func (x *Node) SelectedBy(p *cluster.Pod) bool { return nodeSelected(x, p) }
+func (n *Node) SelectedBy(p *cluster.Pod) bool { return nodeSelected(n, p) }
 
 // nodeAdmits reports whether labels, taints, the pod's volumes and what else it requires let it onto the node.
-func nodeAdmits(x *Node, p *cluster.Pod) bool {
-	return nodeSelected(x, p) && meetsAny(x, p.VolumeZones) &&
-		len(cluster.Untolerated(x.taints, p.Tolerations)) == 0 &&
-		!slices.ContainsFunc(p.Requires, func(part string) bool { return !x.provides(part) })
+func nodeAdmits(n *Node, p *cluster.Pod) bool {
+	return nodeSelected(n, p) && meetsAny(n, p.VolumeZones) &&
+		len(cluster.Untolerated(n.taints, p.Tolerations)) == 0 &&
+		!slices.ContainsFunc(p.Requires, func(part string) bool { return !n.provides(part) })
 }
 
 // nodeSelected reports whether the node is one of those that the pod asks for. Where its volumes are does not count: a
 // spread looks at what pods ask for.
-func nodeSelected(x *Node, p *cluster.Pod) bool {
+func nodeSelected(n *Node, p *cluster.Pod) bool {
 	for k, value := range p.NodeSelector {
-		if has, ok := x.labels[k]; !ok || has != value {
+		if has, ok := n.labels[k]; !ok || has != value {
 			return false
 		}
 	}
-	return meetsAny(x, p.NodeAffinity)
+	return meetsAny(n, p.NodeAffinity)
 }
 
 // meetsAny reports whether the node meets one of the alternatives, if there are any.
-func meetsAny(x *Node, alternatives [][]requirements.Requirement) bool {
+func meetsAny(n *Node, alternatives [][]requirements.Requirement) bool {
 	return len(alternatives) == 0 || slices.ContainsFunc(alternatives, func(term []requirements.Requirement) bool {
-		return !slices.ContainsFunc(term, func(r requirements.Requirement) bool { return !r.Matches(x.labels) })
+		return !slices.ContainsFunc(term, func(r requirements.Requirement) bool { return !r.Matches(n.labels) })
 	})
 }
 
 // freeShare is the mean part of CPU and memory that stays free, as kube-scheduler scores nodes by default.
-func (x *Node) freeShare(need resources.List) float64 {
-	return float64(x.free.CPU-need.CPU)/float64(max(x.all.CPU, 1)) +
-		float64(x.free.Memory-need.Memory)/float64(max(x.all.Memory, 1))
+func (n *Node) freeShare(need resources.List) float64 {
+	return float64(n.free.CPU-need.CPU)/float64(max(n.all.CPU, 1)) +
+		float64(n.free.Memory-need.Memory)/float64(max(n.all.Memory, 1))
 }
 
 // ByKey sorts pods by namespace and name.

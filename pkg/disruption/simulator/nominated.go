@@ -27,8 +27,8 @@ func (sim *Simulator) UnschedulableWithNew(pods []*cluster.Pod, planned map[stri
 	for _, order := range sim.arrivalOrders() {
 		slices.SortFunc(pods, order)
 		left := sim.unschedulableEitherWay(pods, func() []*cluster.Pod {
-			for _, h := range held {
-				sim.AddNode(h.At) // spreads count it already
+			for _, node := range held {
+				sim.AddNode(node.At) // spreads count it already
 			}
 			return sim.bindWithNominated(pods, planned, held)
 		})
@@ -44,12 +44,12 @@ func (sim *Simulator) UnschedulableWithNew(pods []*cluster.Pod, planned map[stri
 // for the others, the large ones first.
 func (sim *Simulator) bindWithNominated(pods []*cluster.Pod, places map[string]string,
 	held []NominatedNode) []*cluster.Pod {
-	for _, h := range held {
-		h.At.held = true
+	for _, node := range held {
+		node.At.held = true
 	}
 	left := sim.admitNominated(held, sim.Bind(pods, places))
-	for _, h := range held {
-		h.At.held = false
+	for _, node := range held {
+		node.At.held = false
 	}
 	slices.SortFunc(left, func(x, y *cluster.Pod) int {
 		return cmp.Or(bySize(y, x), ByKey(x, y))
@@ -61,22 +61,22 @@ func (sim *Simulator) bindWithNominated(pods []*cluster.Pod, places map[string]s
 // before another may it does.
 func (sim *Simulator) admitNominated(held []NominatedNode, pods []*cluster.Pod) []*cluster.Pod {
 	want := make([]map[*podClass]int, len(held))
-	for i, h := range held {
+	for i, node := range held {
 		want[i] = map[*podClass]int{}
-		for _, p := range h.Pods {
+		for _, p := range node.Pods {
 			want[i][sim.classOf(p)]++
 		}
 	}
 	for before := -1; before != len(pods); {
 		before = len(pods)
-		for i, h := range held {
+		for i, node := range held {
 			pods = slices.DeleteFunc(pods, func(p *cluster.Pod) bool {
-				k := sim.classOf(p)
-				if want[i][k] == 0 || !k.need.FitsIn(h.At.free) || !sim.rulesOf(k).allowsNode(h.At) {
+				class := sim.classOf(p)
+				if want[i][class] == 0 || !class.need.FitsIn(node.At.free) || !sim.rulesOf(class).allowsNode(node.At) {
 					return false
 				}
-				want[i][k]--
-				sim.applyStep(step{podCame, k, h.At})
+				want[i][class]--
+				sim.applyStep(step{podCame, class, node.At})
 				return true
 			})
 		}
@@ -90,12 +90,12 @@ func (sim *Simulator) admitNominated(held []NominatedNode, pods []*cluster.Pod) 
 func (sim *Simulator) BreakingSpread(pods []*cluster.Pod, planned map[string]string) (out []*cluster.Pod) {
 	before := len(sim.steps)
 	for _, p := range pods {
-		if x := sim.byName[planned[p.Key()]]; x != nil {
-			sim.applyStep(step{podCame, sim.classOf(p), x})
+		if n := sim.byName[planned[p.Key()]]; n != nil {
+			sim.applyStep(step{podCame, sim.classOf(p), n})
 		}
 	}
 	for _, p := range pods {
-		if x := sim.byName[planned[p.Key()]]; x != nil && !sim.rulesOf(sim.classOf(p)).withinSpreads(x, 0) {
+		if n := sim.byName[planned[p.Key()]]; n != nil && !sim.rulesOf(sim.classOf(p)).withinSpreads(n, 0) {
 			out = append(out, p)
 		}
 	}

@@ -27,13 +27,13 @@ const boundError = 1e-9
 // findBounds looks at the nodes of a block that are not gone.
 func findBounds(nodes []*Node) nodeBlock {
 	b := nodeBlock{known: true, share: math.Inf(-1), free: cpuMemoryBounds{math.MinInt64, math.MinInt64}}
-	for _, x := range nodes {
-		if x.gone {
+	for _, n := range nodes {
+		if n.gone {
 			continue
 		}
-		b.share = max(b.share, x.freeShare(resources.List{}))
-		b.free = cpuMemoryBounds{max(b.free.cpu, x.free.CPU), max(b.free.memory, x.free.Memory)}
-		b.all = cpuMemoryBounds{max(b.all.cpu, x.all.CPU), max(b.all.memory, x.all.Memory)}
+		b.share = max(b.share, n.freeShare(resources.List{}))
+		b.free = cpuMemoryBounds{max(b.free.cpu, n.free.CPU), max(b.free.memory, n.free.Memory)}
+		b.all = cpuMemoryBounds{max(b.all.cpu, n.all.CPU), max(b.all.memory, n.all.Memory)}
 	}
 	return b
 }
@@ -52,8 +52,8 @@ func (b *nodeBlock) maxFreeShare(need resources.List) (share float64, fits bool)
 type nodeBlocks []nodeBlock
 
 // boundsOf is the i-th block of the nodes with its bounds.
-func (all nodeBlocks) boundsOf(i int, nodes []*Node) *nodeBlock {
-	b := &all[i]
+func (blocks nodeBlocks) boundsOf(i int, nodes []*Node) *nodeBlock {
+	b := &blocks[i]
 	if !b.known {
 		*b = findBounds(nodes[i*nodesPerBlock : min(len(nodes), (i+1)*nodesPerBlock)])
 	}
@@ -61,12 +61,12 @@ func (all nodeBlocks) boundsOf(i int, nodes []*Node) *nodeBlock {
 }
 
 // forgetBounds has the block of the node looked at anew, because its room changes or it comes or goes.
-func (all *nodeBlocks) forgetBounds(x *Node) {
-	i := x.index / nodesPerBlock
-	for len(*all) <= i {
-		*all = append(*all, nodeBlock{})
+func (blocks *nodeBlocks) forgetBounds(n *Node) {
+	i := n.index / nodesPerBlock
+	for len(*blocks) <= i {
+		*blocks = append(*blocks, nodeBlock{})
 	}
-	(*all)[i].known = false
+	(*blocks)[i].known = false
 }
 
 // admission is the nodes whose labels and taints admit pods that are alike in what they ask of these.
@@ -76,19 +76,19 @@ type admission struct {
 	count int
 }
 
-func (a *admission) addNode(x *Node) {
-	i := x.index / nodesPerBlock
+func (a *admission) addNode(n *Node) {
+	i := n.index / nodesPerBlock
 	for len(a.words) <= i {
 		a.words = append(a.words, 0)
 	}
-	if nodeAdmits(x, a.pod) {
-		a.words[i] |= 1 << (x.index % nodesPerBlock)
+	if nodeAdmits(n, a.pod) {
+		a.words[i] |= 1 << (n.index % nodesPerBlock)
 		a.count++
 	}
 }
 
-func (a *admission) removeNode(x *Node) {
-	word, bit := &a.words[x.index/nodesPerBlock], uint64(1)<<(x.index%nodesPerBlock)
+func (a *admission) removeNode(n *Node) {
+	word, bit := &a.words[n.index/nodesPerBlock], uint64(1)<<(n.index%nodesPerBlock)
 	if *word&bit != 0 {
 		*word &^= bit
 		a.count--
@@ -96,20 +96,20 @@ func (a *admission) removeNode(x *Node) {
 }
 
 // admissionOf returns the admission of the pods of the class.
-func (sim *Simulator) admissionOf(k *podClass) *admission {
-	if k.admission != nil {
-		return k.admission
+func (sim *Simulator) admissionOf(class *podClass) *admission {
+	if class.admission != nil {
+		return class.admission
 	}
-	text := sim.signature.NodeText(k.pod)
+	text := sim.signature.NodeText(class.pod)
 	a, known := sim.admissions[string(text)]
 	if !known {
-		a = &admission{pod: k.pod}
+		a = &admission{pod: class.pod}
 		sim.admissions[string(text)] = a
-		for _, x := range sim.nodes {
-			a.addNode(x)
+		for _, n := range sim.nodes {
+			a.addNode(n)
 		}
 	}
-	k.admission = a
+	class.admission = a
 	return a
 }
 
@@ -126,22 +126,22 @@ type roomSearch struct {
 // lookAtBlock looks at the nodes of a block that admit the pod. Of nodes that are as empty the first one wins.
 func (r *roomSearch) lookAtBlock(i int) {
 	for word := r.admit.words[i]; word != 0; word &= word - 1 {
-		x := r.sim.nodes[i*nodesPerBlock+bits.TrailingZeros64(word)]
-		if x.gone || x.held || x.free.CPU < r.need.CPU || x.free.Memory < r.need.Memory {
+		n := r.sim.nodes[i*nodesPerBlock+bits.TrailingZeros64(word)]
+		if n.gone || n.held || n.free.CPU < r.need.CPU || n.free.Memory < r.need.Memory {
 			continue
 		}
-		share := x.freeShare(r.need)
-		better := r.out == nil || share > r.share || share == r.share && x.index < r.out.index
-		if better && r.need.FitsIn(x.free) && r.rules.allowsNode(x) {
-			r.out, r.share = x, share
+		share := n.freeShare(r.need)
+		better := r.out == nil || share > r.share || share == r.share && n.index < r.out.index
+		if better && r.need.FitsIn(n.free) && r.rules.allowsNode(n) {
+			r.out, r.share = n, share
 		}
 	}
 }
 
 // emptiestNode is the emptiest node that takes a pod of the class, or nil. It begins where the most room may be, so
 // that it passes over most other blocks.
-func (sim *Simulator) emptiestNode(k *podClass) *Node {
-	r := roomSearch{sim: sim, admit: sim.admissionOf(k), need: k.need, rules: sim.rulesOf(k)}
+func (sim *Simulator) emptiestNode(class *podClass) *Node {
+	r := roomSearch{sim: sim, admit: sim.admissionOf(class), need: class.need, rules: sim.rulesOf(class)}
 	sim.looks += r.admit.count
 	first, most := -1, 0.0
 	for i, word := range r.admit.words {

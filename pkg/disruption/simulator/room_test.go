@@ -10,13 +10,13 @@ import (
 )
 
 // plainEmptiest is emptiestNode that looks at every node.
-func plainEmptiest(sim *Simulator, k *podClass) (out *Node) {
-	for _, x := range sim.nodes {
-		if x.gone || x.held || !nodeAdmits(x, k.pod) || !k.pod.Need.FitsIn(x.free) || !sim.rulesOf(k).allowsNode(x) {
+func plainEmptiest(sim *Simulator, class *podClass) (out *Node) {
+	for _, n := range sim.nodes {
+		if n.gone || n.held || !nodeAdmits(n, class.pod) || !class.pod.Need.FitsIn(n.free) || !sim.rulesOf(class).allowsNode(n) {
 			continue
 		}
-		if out == nil || x.freeShare(k.pod.Need) > out.freeShare(k.pod.Need) {
-			out = x
+		if out == nil || n.freeShare(class.pod.Need) > out.freeShare(class.pod.Need) {
+			out = n
 		}
 	}
 	return out
@@ -49,11 +49,11 @@ func TestEmptiestNode(t *testing.T) {
 		}
 		var marks []int
 		for i := range 1500 {
-			switch x := sim.nodes[r.IntN(len(sim.nodes))]; r.IntN(12) {
+			switch n := sim.nodes[r.IntN(len(sim.nodes))]; r.IntN(12) {
 			case 0:
-				sim.RemoveNode(x.name, nil)
+				sim.RemoveNode(n.name, nil)
 			case 1:
-				x.SetHeld(!x.held)
+				n.SetHeld(!n.held)
 			case 2:
 				marks = append(marks, sim.Mark())
 			case 3:
@@ -65,7 +65,7 @@ func TestEmptiestNode(t *testing.T) {
 				addNode()
 			case 5:
 				mark := sim.Mark()
-				sim.RemoveNode(x.name, nil)
+				sim.RemoveNode(n.name, nil)
 				sim.Bind([]*cluster.Pod{newPod(i)}, nil)
 				sim.UndoTo(mark)
 			default:

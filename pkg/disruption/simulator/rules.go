@@ -10,12 +10,12 @@ import (
 )
 
 // addNodeDomain records the domain of the node that came last.
-func (c *podCounter) addNodeDomain(x *Node) {
-	value, ok := x.labels[c.key]
+func (c *podCounter) addNodeDomain(n *Node) {
+	value, ok := n.labels[c.key]
 	if c.key == corev1.LabelHostname {
-		value, ok = x.name, true
+		value, ok = n.name, true
 	}
-	if !ok || c.filter != nil && !nodeAdmits(x, c.filter) {
+	if !ok || c.filter != nil && !nodeAdmits(n, c.filter) {
 		c.at = append(c.at, -1)
 		return
 	}
@@ -30,21 +30,21 @@ func (c *podCounter) addNodeDomain(x *Node) {
 }
 
 // removeNodeDomain forgets the node that came last.
-func (c *podCounter) removeNodeDomain(x *Node) {
-	c.countNodes(x, -1)
-	c.at = c.at[:x.index]
+func (c *podCounter) removeNodeDomain(n *Node) {
+	c.countNodes(n, -1)
+	c.at = c.at[:n.index]
 }
 
-func (c *podCounter) countNodes(x *Node, n int) {
-	if d := c.at[x.index]; d >= 0 {
+func (c *podCounter) countNodes(node *Node, n int) {
+	if d := c.at[node.index]; d >= 0 {
 		c.nodes[d] += n
 	}
 }
 
-// countNodes adds n to the nodes of the domains of x in all counters.
-func countNodes(counters []*podCounter, x *Node, n int) {
+// countNodes adds n to the nodes of the domains of node in all counters.
+func countNodes(counters []*podCounter, node *Node, n int) {
 	for _, c := range counters {
-		c.countNodes(x, n)
+		c.countNodes(node, n)
 	}
 }
 
@@ -54,10 +54,10 @@ type classRules struct {
 	least []int // by spread: pods in the least crowded domain
 }
 
-func (sim *Simulator) rulesOf(k *podClass) classRules {
-	sim.prepareCounters(k)
-	r := classRules{k: k}
-	for _, s := range k.spreads {
+func (sim *Simulator) rulesOf(class *podClass) classRules {
+	sim.prepareCounters(class)
+	r := classRules{k: class}
+	for _, s := range class.spreads {
 		r.least = append(r.least, s.counter.minDomainCount(s.rule.MinDomains))
 	}
 	return r
@@ -83,24 +83,24 @@ func (c *podCounter) domainsWithNodes() (n int) {
 }
 
 // allowsNode reports whether the rules let the next pod onto the node.
-func (r classRules) allowsNode(x *Node) bool {
-	if !r.withinSpreads(x, 1) {
+func (r classRules) allowsNode(n *Node) bool {
+	if !r.withinSpreads(n, 1) {
 		return false
 	}
 	for _, c := range r.k.avoids {
-		if d := c.at[x.index]; d >= 0 && c.count[d] > 0 {
+		if d := c.at[n.index]; d >= 0 && c.count[d] > 0 {
 			return false
 		}
 	}
 	for _, c := range r.k.follows {
-		d := c.at[x.index]
+		d := c.at[n.index]
 		if d < 0 || c.count[d] == 0 &&
 			!topology.AffinityAllows(0, c.total > 0, c.group.Selects(r.k.pod.Namespace, r.k.pod.Labels)) {
 			return false
 		}
 	}
 	for _, c := range r.k.matched {
-		if d := c.at[x.index]; d >= 0 && c.anti[d] > 0 {
+		if d := c.at[n.index]; d >= 0 && c.anti[d] > 0 {
 			return false
 		}
 	}
@@ -110,16 +110,16 @@ func (r classRules) allowsNode(x *Node) bool {
 // CoLocatedCount returns how many of the pods, p among them, must share one node with p. It is 0 where nodes have some
 // of those pods already, which the others must join.
 func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) (n int) {
-	k := sim.classOf(p)
-	sim.prepareCounters(k)
-	i := slices.IndexFunc(k.follows, func(c *podCounter) bool {
+	class := sim.classOf(p)
+	sim.prepareCounters(class)
+	i := slices.IndexFunc(class.follows, func(c *podCounter) bool {
 		return c.key == corev1.LabelHostname && c.total == 0 && c.group.Selects(p.Namespace, p.Labels)
 	})
 	if i < 0 {
 		return 0
 	}
 	for _, other := range pods {
-		if k.follows[i].group.Selects(other.Namespace, other.Labels) {
+		if class.follows[i].group.Selects(other.Namespace, other.Labels) {
 			n++
 		}
 	}
@@ -127,9 +127,9 @@ func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) (n int
 }
 
 // withinSpreads reports whether the spreads hold on the node with so many more pods of the class there.
-func (r classRules) withinSpreads(x *Node, more int) bool {
+func (r classRules) withinSpreads(n *Node, more int) bool {
 	for i, s := range r.k.spreads {
-		d := s.counter.at[x.index]
+		d := s.counter.at[n.index]
 		if d < 0 {
 			return false
 		}
@@ -143,9 +143,9 @@ func (r classRules) withinSpreads(x *Node, more int) bool {
 // SpreadsBeyondNodes reports whether p spreads over domains of which some have no node: there are fewer with nodes than
 // offered returns for the topology key. Spreads over single nodes do not count.
 func (sim *Simulator) SpreadsBeyondNodes(p *cluster.Pod, offered func(key string) int) bool {
-	k := sim.classOf(p)
-	sim.prepareCounters(k)
-	return slices.ContainsFunc(k.spreads, func(r spreadRule) bool {
+	class := sim.classOf(p)
+	sim.prepareCounters(class)
+	return slices.ContainsFunc(class.spreads, func(r spreadRule) bool {
 		return r.counter.key != corev1.LabelHostname && r.counter.domainsWithNodes() < offered(r.counter.key)
 	})
 }

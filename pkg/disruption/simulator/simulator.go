@@ -74,32 +74,32 @@ func New(s cluster.Snapshot, out map[string]bool) *Simulator {
 		classes:    map[string]*podClass{},
 		classByPod: map[podName]*podClass{}, counters: map[string]*podCounter{}, admissions: map[string]*admission{}}
 	used, daemons := sumNeeds(s.Pods)
-	for _, h := range s.StateNodes() {
-		if out[h.Name()] || h.MarkedForDeletion() || h.Standby() || h.Node == nil {
+	for _, node := range s.StateNodes() {
+		if out[node.Name()] || node.MarkedForDeletion() || node.Standby() || node.Node == nil {
 			continue
 		}
-		x := &Node{index: len(sim.nodes), name: h.Name(), labels: h.Labels(),
-			taints: cluster.HardTaints(h.Taints()), all: h.Allocatable(),
-			provides: func(part string) bool { return sim.s.Provides(h, part) }}
+		n := &Node{index: len(sim.nodes), name: node.Name(), labels: node.Labels(),
+			taints: cluster.HardTaints(node.Taints()), all: node.Allocatable(),
+			provides: func(part string) bool { return sim.s.Provides(node, part) }}
 		var kept resources.List
 		for i := range s.Daemons {
-			if nodeAdmits(x, &s.Daemons[i]) && s.Daemons[i].Need.FitsIn(x.all) { // or it never runs there
+			if nodeAdmits(n, &s.Daemons[i]) && s.Daemons[i].Need.FitsIn(n.all) { // or it never runs there
 				kept = kept.Add(s.Daemons[i].Need)
 			}
 		}
-		x.free = x.all.Sub(used[x.name]).Sub(kept.Sub(daemons[x.name]).Max(resources.List{}))
-		sim.nodes, sim.byName[x.name] = append(sim.nodes, x), x
-		sim.blocks.forgetBounds(x)
+		n.free = n.all.Sub(used[n.name]).Sub(kept.Sub(daemons[n.name]).Max(resources.List{}))
+		sim.nodes, sim.byName[n.name] = append(sim.nodes, n), n
+		sim.blocks.forgetBounds(n)
 	}
 	for i := range s.Pods {
 		p := &s.Pods[i]
-		if x := sim.byName[p.NodeName]; x != nil && p.Active() && !p.Virtual {
-			sim.classOf(p).countPods(x, 1)
+		if n := sim.byName[p.NodeName]; n != nil && p.Active() && !p.Virtual {
+			sim.classOf(p).countPods(n, 1)
 		}
 	}
 	for _, text := range slices.Sorted(maps.Keys(sim.classes)) {
-		if k := sim.classes[text]; len(k.pod.AntiAffinity) > 0 {
-			sim.apart = append(sim.apart, k)
+		if class := sim.classes[text]; len(class.pod.AntiAffinity) > 0 {
+			sim.apart = append(sim.apart, class)
 		}
 	}
 	return sim
@@ -129,23 +129,23 @@ func sumNeeds(pods []cluster.Pod) (used, daemons map[string]resources.List) {
 // RemoveNode takes a node away with all pods on it. Those that move are to be bound elsewhere. It does nothing about a
 // node that is not there.
 func (sim *Simulator) RemoveNode(name string, moving []*cluster.Pod) {
-	x := sim.byName[name]
-	if x == nil || x.gone {
+	n := sim.byName[name]
+	if n == nil || n.gone {
 		return
 	}
 	for _, p := range moving {
 		if !p.Active() {
 			continue // it is not counted
 		}
-		sim.applyStep(step{podLeft, sim.classOf(p), x})
+		sim.applyStep(step{podLeft, sim.classOf(p), n})
 	}
-	sim.applyStep(step{nodeLeft, nil, x})
+	sim.applyStep(step{nodeLeft, nil, n})
 }
 
 // AddNode adds a node without pods.
-func (sim *Simulator) AddNode(x *Node) {
-	x.index = len(sim.nodes)
-	sim.applyStep(step{nodeCame, nil, x})
+func (sim *Simulator) AddNode(n *Node) {
+	n.index = len(sim.nodes)
+	sim.applyStep(step{nodeCame, nil, n})
 }
 
 // Mark names the present state, for UndoTo.
@@ -159,11 +159,11 @@ func (sim *Simulator) Node(name string) *Node { return sim.byName[name] }
 
 // Place puts the pod onto the node whatever the rules say. It reports whether there is such a node.
 func (sim *Simulator) Place(p *cluster.Pod, node string) bool {
-	x := sim.byName[node]
-	if x != nil {
-		sim.applyStep(step{podCame, sim.classOf(p), x})
+	n := sim.byName[node]
+	if n != nil {
+		sim.applyStep(step{podCame, sim.classOf(p), n})
 	}
-	return x != nil
+	return n != nil
 }
 
 // LastPlaced is the node of the pod that was placed or bound last, if that was the last change; else it is empty.

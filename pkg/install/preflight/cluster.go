@@ -31,29 +31,29 @@ const (
 
 // IsGone reports whether nothing is left to be looked after in the cluster: there is none, it never came into being, or
 // it is being deleted.
-func (k Cluster) IsGone() bool {
-	return !k.Found || slices.Contains([]string{"DELETING", "FAILED", "CREATING"}, k.Status)
+func (cluster Cluster) IsGone() bool {
+	return !cluster.Found || slices.Contains([]string{"DELETING", "FAILED", "CREATING"}, cluster.Status)
 }
 
 // CheckAccess says all that has to be changed before anybody can be let into the cluster; nil when nothing. Which
 // addresses its endpoint admits shows when it is called.
-func (k Cluster) CheckAccess() error {
-	k.CIDRs = []string{anywhere}
-	c := checker{facts: Facts{Cluster: k}}
+func (cluster Cluster) CheckAccess() error {
+	cluster.CIDRs = []string{anywhere}
+	c := checker{facts: Facts{Cluster: cluster}}
 	c.checkReach()
 	return Refusal(c.List)
 }
 
 func (c *checker) checkCluster() {
-	k := c.facts.Cluster
+	cluster := c.facts.Cluster
 	c.checkReach()
-	if k.AutoMode {
+	if cluster.AutoMode {
 		c.Add(findings.Warning, "EKS Auto Mode", "EKS Auto Mode is on and launches nodes for the NodePools of its own NodeClasses: "+
 			"Joiner leaves its CRDs, NodePools, NodeClaims and nodes as they are, and a pod that fits pools of both may get two nodes",
 			"give the NodePools of one of them a taint or a label that pods must ask for, and see that the cluster has the add-ons vpc-cni and kube-proxy, "+
-				"which Auto Mode nodes do not need and Joiner's do: aws eks list-addons --cluster-name "+k.Name)
+				"which Auto Mode nodes do not need and Joiner's do: aws eks list-addons --cluster-name "+cluster.Name)
 	}
-	if k.IPv6 && c.plan.NodeRole == "" && len(c.plan.NodePolicies) == 0 {
+	if cluster.IPv6 && c.plan.NodeRole == "" && len(c.plan.NodePolicies) == 0 {
 		c.Add(findings.Warning, "IPv6", "the cluster uses IPv6, and AmazonEKS_CNI_Policy does not let nodes take such addresses (ec2:AssignIpv6Addresses)",
 			"name a policy of yours that does in nodePolicies, unless the VPC CNI has a role of its own")
 	}
@@ -61,34 +61,34 @@ func (c *checker) checkCluster() {
 
 // checkReach finds what keeps the functions out of the cluster. Of a cluster that is not there nothing more is said.
 func (c *checker) checkReach() {
-	k := c.facts.Cluster
-	update := "aws eks update-cluster-config --region " + k.Region + " --name " + k.Name
+	cluster := c.facts.Cluster
+	update := "aws eks update-cluster-config --region " + cluster.Region + " --name " + cluster.Name
 	switch {
-	case !k.Found:
-		c.Add(findings.Broken, aboutCluster, "there is no EKS cluster "+k.Name+" in "+k.Region,
+	case !cluster.Found:
+		c.Add(findings.Broken, aboutCluster, "there is no EKS cluster "+cluster.Name+" in "+cluster.Region,
 			"correct clusterName in cdk.json, or deploy to the region of the cluster")
 		return
-	case k.Status != "ACTIVE" && k.Status != "UPDATING":
-		c.Add(findings.Broken, aboutCluster, "cluster "+k.Name+" is "+k.Status, "wait until it is ACTIVE and deploy again")
+	case cluster.Status != "ACTIVE" && cluster.Status != "UPDATING":
+		c.Add(findings.Broken, aboutCluster, "cluster "+cluster.Name+" is "+cluster.Status, "wait until it is ACTIVE and deploy again")
 	}
-	if k.Mode != "API" && k.Mode != "API_AND_CONFIG_MAP" {
-		c.Add(findings.Broken, aboutCluster, "cluster "+k.Name+
+	if cluster.Mode != "API" && cluster.Mode != "API_AND_CONFIG_MAP" {
+		c.Add(findings.Broken, aboutCluster, "cluster "+cluster.Name+
 			" has the authentication mode CONFIG_MAP, which knows no access entries, and Joiner's functions and nodes need them",
 			"add them (the aws-auth ConfigMap goes on working; there is no way back to CONFIG_MAP alone) and deploy again: "+
 				update+" --access-config authenticationMode=API_AND_CONFIG_MAP")
 	}
 	switch {
-	case k.Inside && !k.Private && len(c.plan.Endpoints) > 0:
-		c.Add(findings.Warning, "endpoint", "the API server of cluster "+k.Name+" has no private endpoint, so that functions in a VPC without NAT cannot reach it",
+	case cluster.Inside && !cluster.Private && len(c.plan.Endpoints) > 0:
+		c.Add(findings.Warning, "endpoint", "the API server of cluster "+cluster.Name+" has no private endpoint, so that functions in a VPC without NAT cannot reach it",
 			update+" --resources-vpc-config endpointPrivateAccess=true")
-	case k.Inside:
-	case !k.Public:
-		c.Add(findings.Broken, "endpoint", "the API server of cluster "+k.Name+" has no public endpoint, and Joiner's functions run outside its VPC",
+	case cluster.Inside:
+	case !cluster.Public:
+		c.Add(findings.Broken, "endpoint", "the API server of cluster "+cluster.Name+" has no public endpoint, and Joiner's functions run outside its VPC",
 			"set vpcID and subnetIDs in cdk.json, or open the endpoint: "+update+
 				" --resources-vpc-config endpointPublicAccess=true,endpointPrivateAccess=true")
-	case !slices.Contains(k.CIDRs, anywhere):
+	case !slices.Contains(cluster.CIDRs, anywhere):
 		c.Add(findings.Broken, "endpoint", fmt.Sprintf("the public endpoint of cluster %s admits %s only, and functions outside a VPC call from any address",
-			k.Name, strings.Join(k.CIDRs, ", ")),
+			cluster.Name, strings.Join(cluster.CIDRs, ", ")),
 			"set vpcID and subnetIDs in cdk.json, or admit every address: "+update+" --resources-vpc-config publicAccessCidrs="+anywhere)
 	}
 }

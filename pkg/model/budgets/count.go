@@ -31,13 +31,13 @@ func (c PoolCount) GoneFor(reason v1.DisruptionReason) int {
 func CountNodes(s cluster.Snapshot) map[string]PoolCount {
 	out := map[string]PoolCount{}
 	counted := countedNodes(s)
-	for _, h := range counted {
-		c := out[h.Pool()]
+	for _, node := range counted {
+		c := out[node.Pool()]
 		c.Total++
-		if !h.Node.Ready || h.MarkedForDeletion() {
+		if !node.Node.Ready || node.MarkedForDeletion() {
 			c.Gone++
 		}
-		out[h.Pool()] = c
+		out[node.Pool()] = c
 	}
 	for pool, nodes := range blockedDrains(s, counted) {
 		c := out[pool]
@@ -55,15 +55,15 @@ func blockedDrains(s cluster.Snapshot, counted []cluster.StateNode) map[string][
 	out := map[string][]string{}
 	var on map[string][]*cluster.Pod
 	var obstacles cluster.Obstacles
-	for _, h := range counted {
-		if h.Claim.Deleting.IsZero() || s.Now.Before(h.Claim.Deleting.Add(blockedAfter)) {
+	for _, node := range counted {
+		if node.Claim.Deleting.IsZero() || s.Now.Before(node.Claim.Deleting.Add(blockedAfter)) {
 			continue
 		}
 		if on == nil {
 			on, obstacles = s.PodsByNode(), s.Obstacles()
 		}
-		if word, _ := obstacles.Of(on[h.Node.Name]); word != "" {
-			out[h.Pool()] = append(out[h.Pool()], h.Node.Name)
+		if word, _ := obstacles.Of(on[node.Node.Name]); word != "" {
+			out[node.Pool()] = append(out[node.Pool()], node.Node.Name)
 		}
 	}
 	return out
@@ -71,9 +71,9 @@ func blockedDrains(s cluster.Snapshot, counted []cluster.StateNode) map[string][
 
 // countedNodes are the nodes that count for the budgets of their pools.
 func countedNodes(s cluster.Snapshot) []cluster.StateNode {
-	return slices.DeleteFunc(s.StateNodes(), func(h cluster.StateNode) bool {
-		return h.Claim == nil || h.Standby() || h.Pool() == "" || !h.Initialized() ||
-			h.Claim.Is(v1.ConditionInstanceTerminating)
+	return slices.DeleteFunc(s.StateNodes(), func(node cluster.StateNode) bool {
+		return node.Claim == nil || node.Standby() || node.Pool() == "" || !node.Initialized() ||
+			node.Claim.Is(v1.ConditionInstanceTerminating)
 	})
 }
 

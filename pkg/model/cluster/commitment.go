@@ -14,11 +14,11 @@ func (s Snapshot) AllotCommitments() (paid map[string]float64, left map[string]i
 		return nil, nil
 	}
 	var uses []instancetypes.InstanceUse
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil || h.Deleting() || h.Claim.Is(api.ConditionStopped) {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil || node.Deleting() || node.Claim.Is(api.ConditionStopped) {
 			continue
 		}
-		known := h.KnownLabels()
+		known := node.KnownLabels()
 		one := func(label string) string {
 			r, _ := known.Get(label)
 			v, _ := r.Single()
@@ -35,8 +35,8 @@ func (s Snapshot) AllotCommitments() (paid map[string]float64, left map[string]i
 		}
 		if typ := one(instancetypes.LabelType); typ != "" &&
 			one(instancetypes.LabelTenancy) != instancetypes.TenancyDedicated {
-			uses = append(uses, instancetypes.InstanceUse{Name: h.Claim.Name, Type: typ,
-				Zone: one(instancetypes.LabelZone), Since: h.Claim.Created})
+			uses = append(uses, instancetypes.InstanceUse{Name: node.Claim.Name, Type: typ,
+				Zone: one(instancetypes.LabelZone), Since: node.Claim.Created})
 		}
 	}
 	return s.Catalog.AllotCommitments(uses)

@@ -17,8 +17,8 @@ func USD(millionths int64) float64 { return float64(millionths) / 1e6 }
 
 // LimitCharge returns the amount that the node takes of its pool's bound on the price, in millionths of a USD per hour.
 // It is the price of its offering, or while it is not launched that of the dearest which its claim may become.
-func (h StateNode) LimitCharge(types []instancetypes.Type) int64 {
-	is, dearest := h.OfferingKey(), 0.0
+func (node StateNode) LimitCharge(types []instancetypes.Type) int64 {
+	is, dearest := node.OfferingKey(), 0.0
 	for _, t := range types {
 		switch {
 		case is.Type == t.Name:
@@ -27,9 +27,9 @@ func (h StateNode) LimitCharge(types []instancetypes.Type) int64 {
 					return MillionthsUSD(max(0, o.Price))
 				}
 			}
-		case is.Type == "" && h.Claim != nil && h.Claim.Requirements.Has(instancetypes.LabelType, t.Name):
+		case is.Type == "" && node.Claim != nil && node.Claim.Requirements.Has(instancetypes.LabelType, t.Name):
 			for _, o := range t.Offerings {
-				if o.Available && o.Meets(h.Claim.Requirements) {
+				if o.Available && o.Meets(node.Claim.Requirements) {
 					dearest = max(dearest, o.Price)
 				}
 			}

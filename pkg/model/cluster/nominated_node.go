@@ -28,24 +28,25 @@ func (c Claim) NominatedPods() []string {
 
 // AwaitsNominated reports whether the host is kept for pods that are to be evicted elsewhere: it has the hold it was
 // born with, or has no node yet.
-func (h StateNode) AwaitsNominated() bool {
-	return h.Claim != nil && h.Claim.Annotations[api.AnnotationNominatedOwners] != "" && !h.MarkedForDeletion() &&
-		(h.Node == nil || slices.ContainsFunc(h.Node.Taints, Taint.IsNomination))
+func (node StateNode) AwaitsNominated() bool {
+	return node.Claim != nil && node.Claim.Annotations[api.AnnotationNominatedOwners] != "" &&
+		!node.MarkedForDeletion() &&
+		(node.Node == nil || slices.ContainsFunc(node.Node.Taints, Taint.IsNomination))
 }
 
 // ReadyForNominated reports whether the held node lacks nothing but pods: only its hold keeps it from being
 // initialized.
-func (h StateNode) ReadyForNominated() bool {
-	if !h.AwaitsNominated() || !h.Registered() || !h.Node.Ready {
+func (node StateNode) ReadyForNominated() bool {
+	if !node.AwaitsNominated() || !node.Registered() || !node.Node.Ready {
 		return false
 	}
-	for _, name := range h.Claim.Requests.Names() {
-		if h.Node.Allocatable.Get(name) == 0 {
+	for _, name := range node.Claim.Requests.Names() {
+		if node.Node.Allocatable.Get(name) == 0 {
 			return false
 		}
 	}
-	return !slices.ContainsFunc(h.Node.Taints, func(t Taint) bool {
-		started := !slices.ContainsFunc(h.Claim.StartupTaints,
+	return !slices.ContainsFunc(node.Node.Taints, func(t Taint) bool {
+		started := !slices.ContainsFunc(node.Claim.StartupTaints,
 			func(s Taint) bool { return s.Key == t.Key && s.Effect == t.Effect })
 		return t.Ephemeral() || t.IsNomination() && t.Value == api.HoldAtBoot || !t.IsNomination() && !started
 	})
@@ -54,19 +55,19 @@ func (h StateNode) ReadyForNominated() bool {
 // IsAwaitingPods reports whether the node has a claim, and the scheduler has not had the time to put the pods planned
 // for it onto its node. Those that it did not put there later are packed by what is true now: a rule may have come to
 // keep them away. A held node is not initialized while it waits for them.
-func (h StateNode) IsAwaitingPods(now time.Time) bool {
-	if h.Claim == nil || h.MarkedForDeletion() || h.LostNode(now) {
+func (node StateNode) IsAwaitingPods(now time.Time) bool {
+	if node.Claim == nil || node.MarkedForDeletion() || node.LostNode(now) {
 		return false
 	}
-	if h.AwaitsNominated() {
+	if node.AwaitsNominated() {
 		return true
 	}
-	if n := h.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && now.Sub(n.ReadySince) >= RefusedAfter &&
-		!h.AwaitsAgents() {
+	if n := node.Node; n != nil && n.Ready && !n.ReadySince.IsZero() && now.Sub(n.ReadySince) >= RefusedAfter &&
+		!node.AwaitsAgents() {
 		return false
 	}
-	k := h.Claim.Condition(api.ConditionInitialized)
-	return !h.Initialized() || k.Status == "True" && now.Before(k.Since.Add(bindsWithin))
+	k := node.Claim.Condition(api.ConditionInitialized)
+	return !node.Initialized() || k.Status == "True" && now.Before(k.Since.Add(bindsWithin))
 }
 
 // bindsWithin is the time that the scheduler may take for the pods of a node that has become ready for them.

@@ -8,9 +8,9 @@ func TestANodeWithTheIDOfAnother(t *testing.T) {
 		Claims: []Claim{{Name: "c1", ProviderID: "aws:///a/i-1", NodeName: "ip-1"}},
 		Nodes:  []Node{{Name: "evil", ProviderID: "aws:///a/i-1"}, {Name: "ip-1", ProviderID: "aws:///a/i-1"}},
 	}
-	for _, h := range s.StateNodes() {
-		if owned := h.Claim != nil; owned != (h.Name() == "ip-1") {
-			t.Errorf("%s has the claim: %t", h.Name(), owned)
+	for _, node := range s.StateNodes() {
+		if owned := node.Claim != nil; owned != (node.Name() == "ip-1") {
+			t.Errorf("%s has the claim: %t", node.Name(), owned)
 		}
 	}
 	s.Nodes = s.Nodes[:1] // its node is gone and has come back under another name

@@ -42,16 +42,16 @@ func declaredSince(part string) int64 {
 }
 
 // Provides reports whether the host has what a pod requires, or will have it once it is in service.
-func (s *Snapshot) Provides(h StateNode, part string) bool {
-	if h.Node != nil && slices.Contains(h.Node.Provides, part) {
+func (s *Snapshot) Provides(node StateNode, part string) bool {
+	if node.Node != nil && slices.Contains(node.Node.Provides, part) {
 		return true
 	}
-	if h.Node == nil || h.Claim != nil && !h.Node.Ready { // its kubelet may not have said all yet
-		class, _ := s.ClassOf(h.Claim.ClassKey())
+	if node.Node == nil || node.Claim != nil && !node.Node.Ready { // its kubelet may not have said all yet
+		class, _ := s.ClassOf(node.Claim.ClassKey())
 		return s.NewNodeProvides(class, part)
 	}
 	if comesWithNode(part) {
-		return h.Claim != nil && (!h.Initialized() || s.Now.Sub(h.Node.ReadySince) < driverRegisters)
+		return node.Claim != nil && (!node.Initialized() || s.Now.Sub(node.Node.ReadySince) < driverRegisters)
 	}
 	return false
 }
@@ -65,11 +65,11 @@ func (s *Snapshot) NewNodeProvides(class instancetypes.Class, part string) bool 
 		return true
 	}
 	since, seen := declaredSince(part), false
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil || h.Node == nil || !h.Node.Ready || !h.Claim.IsOfClass(class) {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil || node.Node == nil || !node.Node.Ready || !node.Claim.IsOfClass(class) {
 			continue
 		}
-		if slices.Contains(h.Node.Provides, part) {
+		if slices.Contains(node.Node.Provides, part) {
 			return true
 		}
 		seen = true

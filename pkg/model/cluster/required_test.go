@@ -67,11 +67,11 @@ func TestDriversRegisterLate(t *testing.T) {
 		"not ready yet":        {-time.Second, &Claim{Class: "c"}, nil, [2]bool{true, true}},
 		"has both":             {time.Hour, nil, []string{"CSI driver d", "feature " + feature}, [2]bool{true, true}},
 	} {
-		h := StateNode{Node: &Node{Ready: c.since > 0, ReadySince: now.Add(-c.since), Provides: c.provides}, Claim: c.claim}
-		if got := s.Provides(h, RequiredVolume("d")); got != (c.want[0] && len(c.provides) == 0) {
+		node := StateNode{Node: &Node{Ready: c.since > 0, ReadySince: now.Add(-c.since), Provides: c.provides}, Claim: c.claim}
+		if got := s.Provides(node, RequiredVolume("d")); got != (c.want[0] && len(c.provides) == 0) {
 			t.Errorf("%s: a volume %t", name, got)
 		}
-		if got := [2]bool{s.Provides(h, RequiredDriver("d")), s.Provides(h, RequiredFeature(feature))}; got != c.want {
+		if got := [2]bool{s.Provides(node, RequiredDriver("d")), s.Provides(node, RequiredFeature(feature))}; got != c.want {
 			t.Errorf("%s: driver and feature %v, want %v", name, got, c.want)
 		}
 	}

@@ -17,14 +17,14 @@ import (
 func (s Snapshot) Observations() map[string][]instancetypes.Observation {
 	out := map[string][]instancetypes.Observation{}
 	classes := lists.Index(s.Classes, func(c instancetypes.Class) string { return c.Name })
-	for _, h := range s.StateNodes() {
-		o, ok := h.Shortfall()
+	for _, node := range s.StateNodes() {
+		o, ok := node.Shortfall()
 		if !ok {
 			continue
 		}
-		key := h.Claim.ClassKey()
+		key := node.Claim.ClassKey()
 		class, ok := classes[key]
-		if !ok || h.Claim.Annotations[awsv1.AnnotationHash] != class.Hash {
+		if !ok || node.Claim.Annotations[awsv1.AnnotationHash] != class.Hash {
 			continue
 		}
 		if out[key] == nil {
@@ -40,17 +40,17 @@ func (s Snapshot) Observations() map[string][]instancetypes.Observation {
 // devices may come with a driver that nobody has installed yet. What is no estimate gone wrong is left out: nobody
 // expects as little of others. The brake on purchases, which counts anew when something is learned, would be off for
 // nothing.
-func (h StateNode) Shortfall() (o instancetypes.Observation, short bool) {
-	if h.Claim == nil || h.Node == nil || !h.Registered() || h.Deleting() || h.Claim.ProviderID == "" {
+func (node StateNode) Shortfall() (o instancetypes.Observation, short bool) {
+	if node.Claim == nil || node.Node == nil || !node.Registered() || node.Deleting() || node.Claim.ProviderID == "" {
 		return o, false
 	}
-	o = instancetypes.Observation{Type: h.OfferingKey().Type, Instance: h.Claim.InstanceID()}
-	for _, name := range h.Claim.Allocatable.Names() {
+	o = instancetypes.Observation{Type: node.OfferingKey().Type, Instance: node.Claim.InstanceID()}
+	for _, name := range node.Claim.Allocatable.Names() {
 		usual := slices.Contains([]string{resources.CPU, resources.Memory, resources.Ephemeral, resources.Pods}, name)
-		if !usual && (!h.Initialized() || h.Claim.Requests.Get(name) == 0) {
+		if !usual && (!node.Initialized() || node.Claim.Requests.Get(name) == 0) {
 			continue
 		}
-		has, estimate := h.Node.Allocatable.Get(name), h.Claim.Allocatable.Get(name)
+		has, estimate := node.Node.Allocatable.Get(name), node.Claim.Allocatable.Get(name)
 		if has > 0 && has < estimate && instancetypes.IsPlausible(name, has, estimate) {
 			o.Has = append(o.Has, resources.Extended{Name: name, Count: has})
 		}

@@ -24,10 +24,10 @@ func TestShortfallsArePlausible(t *testing.T) {
 		"few pods":            {resources.List{CPU: 2000, Memory: 8000, Pods: 4}, "[{pods 4}]"},
 		"has not reported it": {resources.List{Memory: 8000, Pods: 29}, "[]"},
 	} {
-		h := StateNode{Node: &Node{Name: "n", Allocatable: c.has}, Claim: &Claim{ProviderID: "aws:///a/i-1",
+		node := StateNode{Node: &Node{Name: "n", Allocatable: c.has}, Claim: &Claim{ProviderID: "aws:///a/i-1",
 			Labels:     map[string]string{instancetypes.LabelType: "m5.large"},
 			Conditions: []Condition{{Type: api.ConditionRegistered, Status: "True"}}, Allocatable: resources.List{CPU: 2000, Memory: 8000, Pods: 29}}}
-		o, short := h.Shortfall()
+		o, short := node.Shortfall()
 		if got := fmt.Sprint(o.Has); got != c.want || short != (c.want != "[]") {
 			t.Errorf("%s: %s, %v, want %s", name, got, short, c.want)
 		}

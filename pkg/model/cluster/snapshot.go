@@ -125,13 +125,13 @@ type Settings struct {
 const defaultSpotTypes = 15
 
 // LeastSpotTypes returns the least number of types that a spot launch names where there are so many, at any price.
-func (r Settings) LeastSpotTypes() int { return cmp.Or(r.MinSpotInstanceTypes, defaultSpotTypes) }
+func (s Settings) LeastSpotTypes() int { return cmp.Or(s.MinSpotInstanceTypes, defaultSpotTypes) }
 
 // defaultDemandMilliseconds is the demand budget where the settings do not say.
 const defaultDemandMilliseconds = 10_000
 
 // DemandBudget returns the milliseconds of one core that all pods of a pass may take before anything is searched for.
-func (r Settings) DemandBudget() int { return cmp.Or(r.DemandMilliseconds, defaultDemandMilliseconds) }
+func (s Settings) DemandBudget() int { return cmp.Or(s.DemandMilliseconds, defaultDemandMilliseconds) }
 
 // NoClaims as the number of new claims of a pass allows none.
 const NoClaims = -1

@@ -25,11 +25,11 @@ func (s Snapshot) StateNodes() []StateNode {
 	var out, alone []StateNode
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
-		h := StateNode{Node: n}
+		node := StateNode{Node: n}
 		if j, ok := s.claimOfNode(claims, n); ok && !taken[j] {
-			h.Claim, taken[j] = &s.Claims[j], true
+			node.Claim, taken[j] = &s.Claims[j], true
 		}
-		out = append(out, h)
+		out = append(out, node)
 	}
 	for i := range s.Claims {
 		if !taken[i] {
@@ -84,31 +84,31 @@ func (s Snapshot) isAnothersID(n *Node, claims string) bool {
 func byHostName(a, b StateNode) int { return strings.Compare(a.Name(), b.Name()) }
 
 // Name is the node's name, or the claim's while there is no node.
-func (h StateNode) Name() string {
-	if h.Node != nil {
-		return h.Node.Name
+func (node StateNode) Name() string {
+	if node.Node != nil {
+		return node.Node.Name
 	}
-	return h.Claim.Name
+	return node.Claim.Name
 }
 
 // Pool is the name of the pool that the host counts for, empty for none. A node without a claim counts for none: its
 // kubelet may write any pool into its labels.
-func (h StateNode) Pool() string {
-	if h.Claim == nil {
+func (node StateNode) Pool() string {
+	if node.Claim == nil {
 		return ""
 	}
-	return h.Claim.Pool
+	return node.Claim.Pool
 }
 
 // Deleting reports whether the node or its claim is being deleted.
-func (h StateNode) Deleting() bool {
-	return h.Node != nil && !h.Node.Deleting.IsZero() || h.Claim != nil && !h.Claim.Deleting.IsZero()
+func (node StateNode) Deleting() bool {
+	return node.Node != nil && !node.Node.Deleting.IsZero() || node.Claim != nil && !node.Claim.Deleting.IsZero()
 }
 
 // MarkedForDeletion reports whether the host takes no more pods and those it has need room elsewhere: it is being
 // deleted, or carries the taint karpenter.sh/disrupted.
-func (h StateNode) MarkedForDeletion() bool {
-	return h.Deleting() || h.Node != nil && h.Node.IsTaintedDisrupted()
+func (node StateNode) MarkedForDeletion() bool {
+	return node.Deleting() || node.Node != nil && node.Node.IsTaintedDisrupted()
 }
 
 // IsTaintedDisrupted reports whether the node carries the taint karpenter.sh/disrupted, with whatever effect.
@@ -118,21 +118,21 @@ func (n *Node) IsTaintedDisrupted() bool {
 
 // MarkedForDisruption reports whether the host is marked by a disruption that can be taken back, and that brings its
 // replacements itself: its pods may take room elsewhere, and no node is made for them.
-func (h StateNode) MarkedForDisruption() bool {
-	return h.MarkedForDeletion() && !h.Deleting() && h.Claim != nil &&
-		h.Claim.Annotations[api.AnnotationDisruptionCommand] != ""
+func (node StateNode) MarkedForDisruption() bool {
+	return node.MarkedForDeletion() && !node.Deleting() && node.Claim != nil &&
+		node.Claim.Annotations[api.AnnotationDisruptionCommand] != ""
 }
 
 // Registered reports whether what the Node object says counts, instead of the claim.
-func (h StateNode) Registered() bool {
-	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelRegistered] == "true" ||
-		h.Claim.Is(api.ConditionRegistered))
+func (node StateNode) Registered() bool {
+	return node.Node != nil && (node.Claim == nil || node.Node.Labels[api.LabelRegistered] == "true" ||
+		node.Claim.Is(api.ConditionRegistered))
 }
 
 // Initialized reports whether the node has been ready for pods once; a node that Joiner does not manage always is.
-func (h StateNode) Initialized() bool {
-	return h.Node != nil && (h.Claim == nil || h.Node.Labels[api.LabelInitialized] == "true" ||
-		h.Claim.Is(api.ConditionInitialized))
+func (node StateNode) Initialized() bool {
+	return node.Node != nil && (node.Claim == nil || node.Node.Labels[api.LabelInitialized] == "true" ||
+		node.Claim.Is(api.ConditionInitialized))
 }
 
 // missesNodeAfter is the time after a registration for which its node may be missing only because nodes were listed
@@ -140,7 +140,9 @@ func (h StateNode) Initialized() bool {
 const missesNodeAfter = time.Minute
 
 // LostNode reports whether the host's claim had a node that is not there any more: somebody took the Node object away.
-func (h StateNode) LostNode(now time.Time) bool { return h.Node == nil && h.Claim.LostNode(now) }
+func (node StateNode) LostNode(now time.Time) bool {
+	return node.Node == nil && node.Claim.LostNode(now)
+}
 
 // LostNode reports whether a claim that has no node had one before.
 func (c *Claim) LostNode(now time.Time) bool {
@@ -149,32 +151,32 @@ func (c *Claim) LostNode(now time.Time) bool {
 }
 
 // Labels returns the labels that the host has or is sure to get.
-func (h StateNode) Labels() map[string]string {
-	if h.Registered() {
-		return h.Node.Labels
+func (node StateNode) Labels() map[string]string {
+	if node.Registered() {
+		return node.Node.Labels
 	}
-	return h.Claim.Labels
+	return node.Claim.Labels
 }
 
 // KnownLabels is everything that is known about the host's labels: of a registered node its labels, else the claim's
 // requirements with its labels.
-func (h StateNode) KnownLabels() requirements.Set {
-	if h.Registered() {
-		return requirements.FromLabels(h.Node.Labels)
+func (node StateNode) KnownLabels() requirements.Set {
+	if node.Registered() {
+		return requirements.FromLabels(node.Node.Labels)
 	}
-	return h.Claim.Requirements.AndSet(requirements.FromLabels(h.Claim.Labels))
+	return node.Claim.Requirements.AndSet(requirements.FromLabels(node.Claim.Labels))
 }
 
 // Taints returns the taints that pods must tolerate in this phase of the host's life. A node that is not initialized
 // yet may have others that go away by themselves.
-func (h StateNode) Taints() []Taint {
+func (node StateNode) Taints() []Taint {
 	switch {
-	case !h.Registered():
-		return h.Claim.Taints
-	case h.Initialized():
-		return h.Node.Taints
+	case !node.Registered():
+		return node.Claim.Taints
+	case node.Initialized():
+		return node.Node.Taints
 	}
-	return slices.DeleteFunc(slices.Clone(h.Node.Taints), h.Claim.isTemporary)
+	return slices.DeleteFunc(slices.Clone(node.Node.Taints), node.Claim.isTemporary)
 }
 
 // isTemporary reports whether the taint goes away while the claim's node starts: it is ephemeral, a startup taint, or
@@ -206,20 +208,20 @@ func (c *Claim) AgentTaint(n Node, now time.Time) (t Taint, found bool) {
 // AwaitsAgents reports whether a node that is not initialized yet has a taint that an agent takes off, or nothing yet
 // of a resource that its claim was made for and that a device plugin or a DRA driver brings. Kubernetes takes its own
 // taints off a node that is ready.
-func (h StateNode) AwaitsAgents() bool {
-	return h.Registered() && !h.Initialized() && h.Claim != nil && (slices.ContainsFunc(h.Node.Taints,
-		func(t Taint) bool { return !t.Ephemeral() && h.Claim.isTemporary(t) }) ||
-		slices.ContainsFunc(h.Claim.Requests.Extended, func(e resources.Extended) bool {
-			return h.Node.Capacity.Get(e.Name) == 0 && h.Node.Allocatable.Get(e.Name) == 0
+func (node StateNode) AwaitsAgents() bool {
+	return node.Registered() && !node.Initialized() && node.Claim != nil && (slices.ContainsFunc(node.Node.Taints,
+		func(t Taint) bool { return !t.Ephemeral() && node.Claim.isTemporary(t) }) ||
+		slices.ContainsFunc(node.Claim.Requests.Extended, func(e resources.Extended) bool {
+			return node.Node.Capacity.Get(e.Name) == 0 && node.Node.Allocatable.Get(e.Name) == 0
 		}))
 }
 
 // OfferingKey returns the offering that the host was bought as, by its claim; of a node without one its labels say.
-func (h StateNode) OfferingKey() instancetypes.OfferingKey {
-	if h.Claim != nil {
-		return instancetypes.OfferingKeyOf(h.Claim.Labels)
+func (node StateNode) OfferingKey() instancetypes.OfferingKey {
+	if node.Claim != nil {
+		return instancetypes.OfferingKeyOf(node.Claim.Labels)
 	}
-	return instancetypes.OfferingKeyOf(h.Node.Labels)
+	return instancetypes.OfferingKeyOf(node.Node.Labels)
 }
 
 // reportTolerance is the part of the claim's figure by which the node's own may differ and count.
@@ -227,19 +229,19 @@ const reportTolerance = 10
 
 // Capacity returns the host's part in limits and totals: what its claim's instance type has. The node's own figure
 // counts instead where it differs by a tenth of that at most, or where the claim says nothing at all.
-func (h StateNode) Capacity() resources.List {
-	if h.Claim == nil {
-		return h.Node.Capacity
+func (node StateNode) Capacity() resources.List {
+	if node.Claim == nil {
+		return node.Node.Capacity
 	}
-	out := h.Claim.Capacity
-	if h.Node == nil {
+	out := node.Claim.Capacity
+	if node.Node == nil {
 		return out
 	}
 	if out.IsZero() {
-		return h.Node.Capacity
+		return node.Node.Capacity
 	}
 	for _, name := range out.Names() {
-		told, own := h.Claim.Capacity.Get(name), h.Node.Capacity.Get(name)
+		told, own := node.Claim.Capacity.Get(name), node.Node.Capacity.Get(name)
 		if tolerance := told / reportTolerance; own >= told-tolerance && own <= told+tolerance {
 			out = out.With(name, own)
 		}
@@ -249,17 +251,17 @@ func (h StateNode) Capacity() resources.List {
 
 // Allocatable is the node's, with the claim's figures where an uninitialized node reports none. Devices of which it has
 // published some are counted, even if all are taken.
-func (h StateNode) Allocatable() resources.List {
-	if h.Node == nil {
-		return h.Claim.Allocatable
+func (node StateNode) Allocatable() resources.List {
+	if node.Node == nil {
+		return node.Claim.Allocatable
 	}
-	out := h.Node.Allocatable
-	if h.Initialized() {
+	out := node.Node.Allocatable
+	if node.Initialized() {
 		return out
 	}
-	for _, name := range h.Claim.Allocatable.Names() {
-		if out.Get(name) == 0 && !(IsClaimed(name) && h.Node.Capacity.Get(name) > 0) {
-			out = out.With(name, h.Claim.Allocatable.Get(name))
+	for _, name := range node.Claim.Allocatable.Names() {
+		if out.Get(name) == 0 && !(IsClaimed(name) && node.Node.Capacity.Get(name) > 0) {
+			out = out.With(name, node.Claim.Allocatable.Get(name))
 		}
 	}
 	return out

@@ -66,10 +66,10 @@ func TestHosts(t *testing.T) {
 		Taints, Allocatable, From         string
 	}
 	var got []row
-	for _, h := range hosts().StateNodes() {
-		r := row{Name: h.Name(), Pool: h.Pool(), Registered: h.Registered(), Initialized: h.Initialized(), Deleting: h.MarkedForDeletion(),
-			Allocatable: h.Allocatable().String(), From: h.Labels()["from"]}
-		for _, t := range h.Taints() {
+	for _, node := range hosts().StateNodes() {
+		r := row{Name: node.Name(), Pool: node.Pool(), Registered: node.Registered(), Initialized: node.Initialized(), Deleting: node.MarkedForDeletion(),
+			Allocatable: node.Allocatable().String(), From: node.Labels()["from"]}
+		for _, t := range node.Taints() {
 			r.Taints += t.String() + " "
 		}
 		got = append(got, r)
@@ -101,9 +101,9 @@ func TestNodesThatLieCountAsTheirClaims(t *testing.T) {
 		{"too much", resources.List{CPU: 1e9, Memory: 16 << 40, Pods: 1e6}.With("nvidia.com/gpu", 99).With("example.com/x", 7), "cpu=2 memory=7577Mi pods=29 nvidia.com/gpu=1"},
 		{"nothing", resources.List{}, "cpu=2 memory=7577Mi pods=29 nvidia.com/gpu=1"},
 	} {
-		h := StateNode{Node: &Node{Labels: typed("p5.48xlarge"), Capacity: c.says}, Claim: &claim}
-		if got := h.Capacity().String(); got != c.want || h.Pool() != "web" || h.OfferingKey().Type != "m5.large" {
-			t.Errorf("%s: counts %s of pool %s as %s, want %s", c.name, got, h.Pool(), h.OfferingKey().Type, c.want)
+		node := StateNode{Node: &Node{Labels: typed("p5.48xlarge"), Capacity: c.says}, Claim: &claim}
+		if got := node.Capacity().String(); got != c.want || node.Pool() != "web" || node.OfferingKey().Type != "m5.large" {
+			t.Errorf("%s: counts %s of pool %s as %s, want %s", c.name, got, node.Pool(), node.OfferingKey().Type, c.want)
 		}
 	}
 	alone := StateNode{Node: &Node{Labels: typed("m5.large"), Capacity: resources.List{CPU: 1e9}}}

@@ -48,7 +48,7 @@ func (c Claim) JustStarted(now time.Time) bool {
 }
 
 // Standby reports whether the host is stopped capacity that nobody has started for pods.
-func (h StateNode) Standby() bool { return h.Claim != nil && h.Claim.Standby() }
+func (node StateNode) Standby() bool { return node.Claim != nil && node.Claim.Standby() }
 
 // WithoutTaint is the list without the taints of that key. The list given is not changed.
 func WithoutTaint(taints []Taint, key string) []Taint {

@@ -7,8 +7,8 @@ import "slices"
 // and most decisions move no pod that has one.
 func (s Snapshot) VolumesMatter(emptied map[string]bool) bool {
 	going := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		going[h.Name()] = h.MarkedForDeletion()
+	for _, node := range s.StateNodes() {
+		going[node.Name()] = node.MarkedForDeletion()
 	}
 	return slices.ContainsFunc(s.Pods, func(p Pod) bool {
 		return len(p.UnreadClaims) > 0 &&

@@ -20,12 +20,12 @@ type VolumeLimits struct {
 // ReadVolumeLimits reads what the nodes say.
 func ReadVolumeLimits(hosts []StateNode) VolumeLimits {
 	v := VolumeLimits{byType: map[string]map[string][]int64{}, all: map[string][]int64{}, free: map[string]bool{}}
-	for _, h := range hosts {
-		if h.Node == nil {
+	for _, node := range hosts {
+		if node.Node == nil {
 			continue
 		}
-		name := h.OfferingKey().Type
-		for driver, limit := range h.Node.VolumeLimits {
+		name := node.OfferingKey().Type
+		for driver, limit := range node.Node.VolumeLimits {
 			if strings.HasPrefix(driver, requiredVolume) { // what others left there says nothing of new nodes
 				v.free[driver] = true
 				continue

@@ -26,11 +26,11 @@ const mostMarks = 4
 type Reader struct{ marks int }
 
 // Steers reports whether the next character steers, or is one mark too many on a letter.
-func (t *Reader) Steers(r rune) bool {
-	if t.marks++; !unicode.IsMark(r) {
-		t.marks = 0
+func (reader *Reader) Steers(r rune) bool {
+	if reader.marks++; !unicode.IsMark(r) {
+		reader.marks = 0
 	}
-	return Steers(r) || t.marks > mostMarks
+	return Steers(r) || reader.marks > mostMarks
 }
 
 // Spell returns the character as it is spelt out: \u001b and the like, which JSON reads as the character.

@@ -48,30 +48,30 @@ func Decide[T any](s cluster.Snapshot, known []cluster.Aside, d Decision[T]) Dec
 }
 
 // result returns the decision, the parts that it is taken without, and the pods and pools that these are of.
-func (x *search[T]) result() Decided[T] {
-	out := Decided[T]{Out: x.best, Failed: !x.works, Faults: x.faults}
-	for _, a := range x.known {
-		if x.now.Before(a.Until) { // also if it is not there now
-			if x.cleared[a.Kind] {
-				a.Until = x.now
+func (s *search[T]) result() Decided[T] {
+	out := Decided[T]{Out: s.best, Failed: !s.works, Faults: s.faults}
+	for _, a := range s.known {
+		if s.now.Before(a.Until) { // also if it is not there now
+			if s.cleared[a.Kind] {
+				a.Until = s.now
 			}
 			out.Aside = append(out.Aside, a)
 		}
 	}
-	for _, p := range x.found {
+	for _, p := range s.found {
 		out.Aside = append(out.Aside, p.Aside)
 	}
 	slices.SortFunc(out.Aside, func(a, b cluster.Aside) int { return strings.Compare(asideKey(a), asideKey(b)) })
-	if x.works {
-		out.Pods, out.Pools = unplacedBy(x.inv, out.Aside)
+	if s.works {
+		out.Pods, out.Pools = unplacedBy(s.inv, out.Aside)
 		return out
 	}
 	var all []cluster.Aside
-	for _, p := range x.inv.byKey {
-		p.Why = x.failed.Why
+	for _, p := range s.inv.byKey {
+		p.Why = s.failed.Why
 		all = append(all, p.Aside)
 	}
-	out.Pods, _ = unplacedBy(x.inv, all)
+	out.Pods, _ = unplacedBy(s.inv, all)
 	return out
 }
 
@@ -102,125 +102,125 @@ type search[T any] struct {
 }
 
 // isolateCulprits takes the decision without what is known, and without what is found besides.
-func (x *search[T]) isolateCulprits() {
-	x.out = map[*part]bool{}
+func (s *search[T]) isolateCulprits() {
+	s.out = map[*part]bool{}
 	var again []*part
-	for _, a := range x.known {
-		p := x.inv.findPart(a)
+	for _, a := range s.known {
+		p := s.inv.findPart(a)
 		switch {
 		case p == nil: // it is gone
-		case x.now.Before(a.Until):
+		case s.now.Before(a.Until):
 			p.Why, p.Until = a.Why, a.Until
-			x.fixed = append(x.fixed, p)
+			s.fixed = append(s.fixed, p)
 		default:
 			p.Why = a.Why
 			again = append(again, p)
 		}
 	}
-	x.leaveOut(again...)
-	sift := x.readmitParts
-	if x.failed != nil || !x.decidesOn() {
-		if x.decidesQuickly() {
+	s.leaveOut(again...)
+	sift := s.readmitParts
+	if s.failed != nil || !s.decidesOn() {
+		if s.decidesQuickly() {
 			return
 		}
-		for _, g := range x.inv.groups {
-			x.leaveOut(g...)
+		for _, g := range s.inv.groups {
+			s.leaveOut(g...)
 		}
-		if !x.decidesOn() {
-			x.faults = []plan.Fault{{Why: x.failed.Why, Stack: x.failed.Stack}}
+		if !s.decidesOn() {
+			s.faults = []plan.Fault{{Why: s.failed.Why, Stack: s.failed.Stack}}
 			return
 		}
-		sift = func(parts []*part) { x.bisect(parts, nil) }
+		sift = func(parts []*part) { s.bisect(parts, nil) }
 	}
-	for i := range x.inv.groups {
-		x.takeIn(i, sift)
+	for i := range s.inv.groups {
+		s.takeIn(i, sift)
 	}
 	sift(slices.DeleteFunc(again, func(p *part) bool { return p.For == "" })) // of no group
 }
 
 // decidesQuickly takes the decision without what only makes it better, about all that is not left out untried. Where
 // that works, no part of the snapshot is at fault.
-func (x *search[T]) decidesQuickly() bool {
-	if x.d.Quick == nil {
+func (s *search[T]) decidesQuickly() bool {
+	if s.d.Quick == nil {
 		return false
 	}
-	why, out := x.failed, *new(T)
-	if Catch(func() { out = x.d.Quick(x.inv.snapshotWithout(x.fixed)) }) != nil {
+	why, out := s.failed, *new(T)
+	if Catch(func() { out = s.d.Quick(s.inv.snapshotWithout(s.fixed)) }) != nil {
 		return false
 	}
-	x.best, x.works, x.out = out, true, map[*part]bool{}
-	x.faults = []plan.Fault{{Kind: cluster.SearchPart, Why: why.Why, Stack: why.Stack}}
+	s.best, s.works, s.out = out, true, map[*part]bool{}
+	s.faults = []plan.Fault{{Kind: cluster.SearchPart, Why: why.Why, Stack: why.Stack}}
 	return true
 }
 
 // takeIn takes in what can be of one group. Where several of it fail, it may be a part of an earlier group that all of
 // them need.
-func (x *search[T]) takeIn(i int, sift func([]*part)) {
-	parts := slices.DeleteFunc(x.candidateParts(i), func(p *part) bool { return !x.out[p] })
-	before := len(x.found)
-	x.failures, x.settled = 0, false
-	x.second = func() bool {
+func (s *search[T]) takeIn(i int, sift func([]*part)) {
+	parts := slices.DeleteFunc(s.candidateParts(i), func(p *part) bool { return !s.out[p] })
+	before := len(s.found)
+	s.failures, s.settled = 0, false
+	s.second = func() bool {
 		for j := range i {
-			if x.blameInstead(x.candidateParts(j), parts) {
+			if s.blameInstead(s.candidateParts(j), parts) {
 				return true
 			}
 		}
 		return false
 	}
 	if len(parts) > 0 && parts[0].Kind == cluster.ClaimPart {
-		x.singleOut(parts)
+		s.singleOut(parts)
 	} else {
 		sift(parts)
 	}
-	x.second = nil
-	if one := slices.Clone(x.found[before:]); !x.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods &&
-		len(x.inv.s.Pools) > 1 {
-		x.blameInstead(x.inv.poolParts(one[0].Name), one) // nodes of other pools may do
+	s.second = nil
+	if one := slices.Clone(s.found[before:]); !s.settled && len(one) == 1 && one[0].Kind == cluster.WaitingPods &&
+		len(s.inv.s.Pools) > 1 {
+		s.blameInstead(s.inv.poolParts(one[0].Name), one) // nodes of other pools may do
 	}
 }
 
 // candidateParts are the parts of a group that are not left out anyhow.
-func (x *search[T]) candidateParts(i int) []*part {
-	return slices.DeleteFunc(slices.Clone(x.inv.groups[i]), func(p *part) bool { return slices.Contains(x.fixed, p) })
+func (s *search[T]) candidateParts(i int) []*part {
+	return slices.DeleteFunc(slices.Clone(s.inv.groups[i]), func(p *part) bool { return slices.Contains(s.fixed, p) })
 }
 
 // blameInstead leaves out one of the parts in the place of the others, if that does, and reports whether it has.
-func (x *search[T]) blameInstead(parts, others []*part) bool {
-	was, most := *x, x.d.Tries
-	x.out, x.found, x.faults = maps.Clone(x.out), slices.Clone(x.found), slices.Clone(x.faults)
-	x.second, x.settled, x.d.Tries = nil, false, min(most, x.tries+mostInstead)
+func (s *search[T]) blameInstead(parts, others []*part) bool {
+	was, most := *s, s.d.Tries
+	s.out, s.found, s.faults = maps.Clone(s.out), slices.Clone(s.found), slices.Clone(s.faults)
+	s.second, s.settled, s.d.Tries = nil, false, min(most, s.tries+mostInstead)
 	ok := false
-	if x.tries < x.d.Tries && len(parts) > 0 {
-		x.leaveOut(parts...)
-		if x.decidesOn(others...) {
-			x.bisect(parts, nil)
-			blamed := x.found[len(was.found):]
-			ok = len(parts) > 1 && (len(blamed) == 0 || len(blamed) == 1 && x.now.Before(blamed[0].Until))
+	if s.tries < s.d.Tries && len(parts) > 0 {
+		s.leaveOut(parts...)
+		if s.decidesOn(others...) {
+			s.bisect(parts, nil)
+			blamed := s.found[len(was.found):]
+			ok = len(parts) > 1 && (len(blamed) == 0 || len(blamed) == 1 && s.now.Before(blamed[0].Until))
 		}
 	}
 	if !ok {
-		tries, failed := x.tries, x.failed
-		*x = was
-		x.tries, x.failed = tries, failed
+		tries, failed := s.tries, s.failed
+		*s = was
+		s.tries, s.failed = tries, failed
 		return false
 	}
-	x.found = slices.DeleteFunc(x.found, func(p *part) bool { return slices.Contains(others, p) })
-	x.faults = slices.DeleteFunc(x.faults, func(f plan.Fault) bool {
+	s.found = slices.DeleteFunc(s.found, func(p *part) bool { return slices.Contains(others, p) })
+	s.faults = slices.DeleteFunc(s.faults, func(f plan.Fault) bool {
 		return slices.ContainsFunc(others, func(p *part) bool { return p.Kind == f.Kind && p.Name == f.Name })
 	})
-	x.d.Tries, x.cleared = most, map[cluster.PartKind]bool{others[0].Kind: true}
+	s.d.Tries, s.cleared = most, map[cluster.PartKind]bool{others[0].Kind: true}
 	return true
 }
 
 // readmitParts takes in parts of which most are without fault, and some were left out untried: ever more of them
 // together, so that what is found of them is never found again.
-func (x *search[T]) readmitParts(parts []*part) {
-	for n := 1; len(parts) > 0 && !x.settled; {
-		if n = min(n, len(parts)); x.tries >= x.d.Tries {
+func (s *search[T]) readmitParts(parts []*part) {
+	for n := 1; len(parts) > 0 && !s.settled; {
+		if n = min(n, len(parts)); s.tries >= s.d.Tries {
 			n = len(parts)
 		}
 		now := parts[:n]
-		if parts, n = parts[n:], 1; x.bisect(now, nil) {
+		if parts, n = parts[n:], 1; s.bisect(now, nil) {
 			n = 2 * len(now)
 		}
 	}
@@ -228,33 +228,33 @@ func (x *search[T]) readmitParts(parts []*part) {
 
 // singleOut takes in all of the parts but as few as it takes. Unlike bisect it does not conclude that of two that fail
 // together it is the later one: whether a decision comes to think of a part depends on which others there are.
-func (x *search[T]) singleOut(parts []*part) {
-	for len(parts) > 0 && !x.settled {
-		if x.tries >= x.d.Tries {
-			x.postponeParts(parts)
+func (s *search[T]) singleOut(parts []*part) {
+	for len(parts) > 0 && !s.settled {
+		if s.tries >= s.d.Tries {
+			s.postponeParts(parts)
 			return
 		}
-		if x.decidesOn(parts...) {
+		if s.decidesOn(parts...) {
 			return
 		}
-		why := x.failed
-		few := x.findDispensable(parts, parts)
+		why := s.failed
+		few := s.findDispensable(parts, parts)
 		switch {
-		case len(few) < len(parts) && x.decidesOn(partsExcept(parts, few)...):
+		case len(few) < len(parts) && s.decidesOn(partsExcept(parts, few)...):
 			if len(few) > 1 { // the tries are used up
-				x.postponeParts(few)
+				s.postponeParts(few)
 			} else {
-				x.recordCulprit(few[0], why)
+				s.recordCulprit(few[0], why)
 			}
 			return
 		case len(few) == len(parts) && len(parts) > 1:
-			if few, why = x.smallestFailing(parts, why); len(few) == len(parts) { // no try was left
-				x.postponeParts(parts)
+			if few, why = s.smallestFailing(parts, why); len(few) == len(parts) { // no try was left
+				s.postponeParts(parts)
 				return
 			}
 		}
 		for _, p := range few {
-			x.recordCulprit(p, why)
+			s.recordCulprit(p, why)
 		}
 		parts = partsExcept(parts, few)
 	}
@@ -262,12 +262,12 @@ func (x *search[T]) singleOut(parts []*part) {
 
 // findDispensable returns the one of few without which the parts do not fail. It returns as few as were found where the
 // tries are used up, and all of few where it takes several.
-func (x *search[T]) findDispensable(parts, few []*part) []*part {
+func (s *search[T]) findDispensable(parts, few []*part) []*part {
 	for _, half := range [][]*part{few[:len(few)/2], few[len(few)/2:]} {
-		if len(few) == 1 || x.tries >= x.d.Tries || x.tryWithout(partsExcept(parts, half)) != nil {
+		if len(few) == 1 || s.tries >= s.d.Tries || s.tryWithout(partsExcept(parts, half)) != nil {
 			continue
 		}
-		if less := x.findDispensable(parts, half); len(less) == 1 || x.tries >= x.d.Tries {
+		if less := s.findDispensable(parts, half); len(less) == 1 || s.tries >= s.d.Tries {
 			return less
 		}
 	}
@@ -276,14 +276,14 @@ func (x *search[T]) findDispensable(parts, few []*part) []*part {
 
 // smallestFailing is a part that fails by itself, with its failure, or the last of those that fail only together. Where
 // the tries are used up it is as few as were found.
-func (x *search[T]) smallestFailing(few []*part, why *Panic) ([]*part, *Panic) {
-	for len(few) > 1 && x.tries < x.d.Tries {
+func (s *search[T]) smallestFailing(few []*part, why *Panic) ([]*part, *Panic) {
+	for len(few) > 1 && s.tries < s.d.Tries {
 		half := len(few) / 2
-		if failed := x.tryWithout(few[:half]); failed != nil {
+		if failed := s.tryWithout(few[:half]); failed != nil {
 			few, why = few[:half], failed
-		} else if failed := x.tryWithout(few[half:]); failed != nil {
+		} else if failed := s.tryWithout(few[half:]); failed != nil {
 			few, why = few[half:], failed
-		} else if x.tries < x.d.Tries {
+		} else if s.tries < s.d.Tries {
 			return few[len(few)-1:], why
 		}
 	}
@@ -296,73 +296,73 @@ func partsExcept(parts, some []*part) []*part {
 
 // tryWithout is the failure of the decision with the parts, nil if there is none or no try is left. Nothing is taken
 // in.
-func (x *search[T]) tryWithout(parts []*part) *Panic {
-	if x.tries >= x.d.Tries {
+func (s *search[T]) tryWithout(parts []*part) *Panic {
+	if s.tries >= s.d.Tries {
 		return nil
 	}
-	best, failed := x.best, x.failed
-	if x.decidesOn(parts...) {
-		x.leaveOut(parts...)
-		x.best, x.failed = best, failed
+	best, failed := s.best, s.failed
+	if s.decidesOn(parts...) {
+		s.leaveOut(parts...)
+		s.best, s.failed = best, failed
 		return nil
 	}
-	return x.failed
+	return s.failed
 }
 
 // postponeParts leaves the parts out until the next decision.
-func (x *search[T]) postponeParts(parts []*part) {
+func (s *search[T]) postponeParts(parts []*part) {
 	for _, p := range parts {
-		p.Until, p.Why = x.now, cmp.Or(p.Why, unclear)
+		p.Until, p.Why = s.now, cmp.Or(p.Why, unclear)
 	}
-	x.found = append(x.found, parts...)
+	s.found = append(s.found, parts...)
 }
 
-func (x *search[T]) leaveOut(parts ...*part) {
+func (s *search[T]) leaveOut(parts ...*part) {
 	for _, p := range parts {
-		x.out[p] = true
+		s.out[p] = true
 	}
 }
 
 // decidesOn takes the decision with the parts. If that works they are in from now on.
-func (x *search[T]) decidesOn(with ...*part) bool {
-	x.tries++
+func (s *search[T]) decidesOn(with ...*part) bool {
+	s.tries++
 	for _, p := range with {
-		delete(x.out, p)
+		delete(s.out, p)
 	}
-	left := slices.AppendSeq(slices.Clone(x.fixed), maps.Keys(x.out))
+	left := slices.AppendSeq(slices.Clone(s.fixed), maps.Keys(s.out))
 	slices.SortFunc(left, func(a, b *part) int { return strings.Compare(asideKey(a.Aside), asideKey(b.Aside)) })
 	var out T
-	if x.failed = Catch(func() { out = x.d.Take(x.inv.snapshotWithout(left)) }); x.failed == nil {
-		x.best, x.works = out, true
+	if s.failed = Catch(func() { out = s.d.Take(s.inv.snapshotWithout(left)) }); s.failed == nil {
+		s.best, s.works = out, true
 		return true
 	}
-	x.leaveOut(with...)
+	s.leaveOut(with...)
 	return false
 }
 
 // bisect takes in as many of the parts as the decision does not fail about, and reports whether those are all. why is
 // the failure that is known to come from them, nil if none is. What the tries do not suffice for stays out until the
 // next decision.
-func (x *search[T]) bisect(parts []*part, why *Panic) bool {
+func (s *search[T]) bisect(parts []*part, why *Panic) bool {
 	switch {
 	case len(parts) == 0:
 		return true
-	case why == nil && x.tries >= x.d.Tries:
-		x.postponeParts(parts)
+	case why == nil && s.tries >= s.d.Tries:
+		s.postponeParts(parts)
 		return false
-	case why == nil && x.decidesOn(parts...):
+	case why == nil && s.decidesOn(parts...):
 		return true
 	}
-	if why = cmp.Or(why, x.failed); len(parts) == 1 {
-		x.recordCulprit(parts[0], why)
+	if why = cmp.Or(why, s.failed); len(parts) == 1 {
+		s.recordCulprit(parts[0], why)
 		return false
 	}
 	half := len(parts) / 2
-	if !x.bisect(parts[:half], nil) {
+	if !s.bisect(parts[:half], nil) {
 		why = nil // the rest may be without fault
 	}
-	if !x.settled {
-		x.bisect(parts[half:], why)
+	if !s.settled {
+		s.bisect(parts[half:], why)
 	}
 	return false
 }
@@ -371,12 +371,12 @@ func (x *search[T]) bisect(parts []*part, why *Panic) bool {
 const unclear = "it or another part of the cluster makes decisions fail; which is found out soon"
 
 // recordCulprit leaves out the part.
-func (x *search[T]) recordCulprit(p *part, why *Panic) {
-	p.Until, p.Why = x.now.Add(asideFor), why.Why
-	x.found = append(x.found, p)
-	x.faults = append(x.faults, plan.Fault{Kind: p.Kind, Name: p.Name, Pods: x.inv.concernedPods(p.Aside), Why: why.Why,
+func (s *search[T]) recordCulprit(p *part, why *Panic) {
+	p.Until, p.Why = s.now.Add(asideFor), why.Why
+	s.found = append(s.found, p)
+	s.faults = append(s.faults, plan.Fault{Kind: p.Kind, Name: p.Name, Pods: s.inv.concernedPods(p.Aside), Why: why.Why,
 		Stack: why.Stack})
-	if x.failures++; x.failures == 2 && x.second != nil {
-		x.settled = x.second()
+	if s.failures++; s.failures == 2 && s.second != nil {
+		s.settled = s.second()
 	}
 }

@@ -107,9 +107,9 @@ func (inv *inventory) poolParts(only string) (out group) {
 // podParts groups the pods that are alike: those that need a place, and those that have one.
 func (inv *inventory) podParts() (waiting, running group) {
 	leaving := map[string]bool{}
-	for _, h := range inv.s.StateNodes() {
-		if h.Node != nil && h.MarkedForDeletion() {
-			leaving[h.Node.Name] = true
+	for _, node := range inv.s.StateNodes() {
+		if node.Node != nil && node.MarkedForDeletion() {
+			leaving[node.Node.Name] = true
 		}
 	}
 	known := map[string]*part{}

@@ -211,9 +211,9 @@ const classScope = "ec2nodeclass/"
 func ClassScope(class string) string { return classScope + class }
 
 // Class is the EC2NodeClass that the mark is about as a whole, empty for another mark.
-func (m UnavailableOffering) Class() string {
-	name, of := strings.CutPrefix(m.Scope, classScope)
-	if !of || m.OfferingKey != (OfferingKey{}) {
+func (u UnavailableOffering) Class() string {
+	name, of := strings.CutPrefix(u.Scope, classScope)
+	if !of || u.OfferingKey != (OfferingKey{}) {
 		return ""
 	}
 	return name
@@ -221,42 +221,42 @@ func (m UnavailableOffering) Class() string {
 
 // RefusedForClass reports whether EC2 refuses the offering for one EC2NodeClass, for another reason than lack of
 // capacity.
-func (m UnavailableOffering) RefusedForClass() bool {
-	return strings.HasPrefix(m.Scope, classScope) && m.CapacityType != ""
+func (u UnavailableOffering) RefusedForClass() bool {
+	return strings.HasPrefix(u.Scope, classScope) && u.CapacityType != ""
 }
 
 // ClassType is the EC2NodeClass and the instance type of it that the mark is about, both empty for another mark.
-func (m UnavailableOffering) ClassType() (class, instanceType string) {
-	name, of := strings.CutPrefix(m.Scope, classScope)
-	if !of || m.Type == "" || m.OfferingKey != (OfferingKey{Type: m.Type}) {
+func (u UnavailableOffering) ClassType() (class, instanceType string) {
+	name, of := strings.CutPrefix(u.Scope, classScope)
+	if !of || u.Type == "" || u.OfferingKey != (OfferingKey{Type: u.Type}) {
 		return "", ""
 	}
-	return name, m.Type
+	return name, u.Type
 }
 
 // LeavesOut reports whether the mark leaves a type of a class, or a class, out because its nodes were bought in vain.
-func (m UnavailableOffering) LeavesOut() bool {
-	class, _ := m.ClassType()
-	return class != "" && m.Resource == "" || m.Class() != "" && m.Cause != ""
+func (u UnavailableOffering) LeavesOut() bool {
+	class, _ := u.ClassType()
+	return class != "" && u.Resource == "" || u.Class() != "" && u.Cause != ""
 }
 
 // Covers reports whether the mark applies to the offering at the time now.
-func (m UnavailableOffering) Covers(o OfferingKey, now time.Time) bool {
-	return now.Before(m.Until) && m.Scope == "" && m.CapacityType == o.CapacityType &&
-		(m.Type == "" || m.Type == o.Type) && (m.Zone == "" || m.Zone == o.Zone)
+func (u UnavailableOffering) Covers(o OfferingKey, now time.Time) bool {
+	return now.Before(u.Until) && u.Scope == "" && u.CapacityType == o.CapacityType &&
+		(u.Type == "" || u.Type == o.Type) && (u.Zone == "" || u.Zone == o.Zone)
 }
 
 // String names what the mark is about.
-func (m UnavailableOffering) String() string {
+func (u UnavailableOffering) String() string {
 	switch {
-	case m.Scope == "":
-		return m.OfferingKey.String()
-	case m.OfferingKey == OfferingKey{}:
-		return m.Scope
-	case m.OfferingKey == OfferingKey{Type: m.Type}:
-		return m.Type + " in " + m.Scope
+	case u.Scope == "":
+		return u.OfferingKey.String()
+	case u.OfferingKey == OfferingKey{}:
+		return u.Scope
+	case u.OfferingKey == OfferingKey{Type: u.Type}:
+		return u.Type + " in " + u.Scope
 	}
-	return m.OfferingKey.String() + " in " + m.Scope
+	return u.OfferingKey.String() + " in " + u.Scope
 }
 
 // NoCapacityError says that nothing can be bought: EC2 refused all offerings that a launch asked for, or nothing was
@@ -272,11 +272,11 @@ func (e *NoCapacityError) Error() string {
 	if e.Why != "" {
 		s += ": " + e.Why
 	}
-	for i, m := range e.Marks {
+	for i, u := range e.Marks {
 		if i == 3 {
 			return s + fmt.Sprintf(", and %d more offerings", len(e.Marks)-i)
 		}
-		s += fmt.Sprintf(", %s: %s", m, m.Why)
+		s += fmt.Sprintf(", %s: %s", u, u.Why)
 	}
 	return s
 }

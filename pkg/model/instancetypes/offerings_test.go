@@ -46,9 +46,9 @@ func TestOfferings(t *testing.T) {
 		return instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType, Type: typ, Zone: zone}, Until: now.Add(after), Why: "Code"}
 	}
 	refused := func(class, zone string) instancetypes.UnavailableOffering {
-		m := mark("spot", "m5.large", zone, time.Minute)
-		m.Scope = instancetypes.ClassScope(class)
-		return m
+		u := mark("spot", "m5.large", zone, time.Minute)
+		u.Scope = instancetypes.ClassScope(class)
+		return u
 	}
 	noC := func(c *instancetypes.Class) { delete(c.ZoneIDs, "c") }
 	for _, v := range []struct {
@@ -133,9 +133,9 @@ spot c 0 no: not sold in c
 				t.Error(d)
 			}
 			for _, o := range got[0].Offerings {
-				for _, m := range v.marks {
-					if m.Covers(o.OfferingKey, now) && o.Available {
-						t.Errorf("%s is available in spite of %v", o.OfferingKey, m)
+				for _, u := range v.marks {
+					if u.Covers(o.OfferingKey, now) && o.Available {
+						t.Errorf("%s is available in spite of %v", o.OfferingKey, u)
 					}
 				}
 			}

@@ -42,12 +42,12 @@ func TestPlacementGroup(t *testing.T) {
 	ours, other := &instancetypes.Placement{ID: "pg-1", Strategy: "cluster"}, &instancetypes.Placement{ID: "pg-2", Strategy: "cluster"}
 	zone := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Zone: "a"}, Scope: "pg-1", Until: now.Add(time.Minute), Why: "full"}
 	offering := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: "on-demand", Type: "m5.large", Zone: "a"}, Scope: "pg-1", Until: now.Add(time.Minute), Why: "full"}
-	for _, m := range []instancetypes.UnavailableOffering{zone, offering} {
+	for _, u := range []instancetypes.UnavailableOffering{zone, offering} {
 		for name, c := range map[string]struct {
 			p    *instancetypes.Placement
 			want int
 		}{"none": {nil, all}, "ours": {ours, all - 1}, "another": {other, all}, "of a strategy that the type does not know": {&instancetypes.Placement{ID: "pg-3", Strategy: "spread"}, 0}} {
-			if got := sold(resolve(c.p, m)); got != c.want {
+			if got := sold(resolve(c.p, u)); got != c.want {
 				t.Errorf("group %s: %d offerings are to be had, want %d", name, got, c.want)
 			}
 		}

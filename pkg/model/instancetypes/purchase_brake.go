@@ -154,12 +154,12 @@ func (m *NotedMark) restIfMany(u UnusedNode, now time.Time) {
 
 // MissingResources are the resources that nodes of types of the class turned out never to have, by type.
 func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byType map[string][]string) {
-	for _, m := range marks {
-		if of, counts := c.lacks(m, now); counts {
+	for _, u := range marks {
+		if of, counts := c.lacks(u, now); counts {
 			if byType == nil {
 				byType = map[string][]string{}
 			}
-			byType[of] = append(byType[of], m.Resource)
+			byType[of] = append(byType[of], u.Resource)
 		}
 	}
 	return byType
@@ -169,13 +169,13 @@ func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byT
 // counts as zero of one of them at least.
 func (c Class) TypesWithout(resource string, marks []UnavailableOffering, now time.Time) (types []string,
 	until time.Time) {
-	for _, m := range marks {
-		of, counts := c.lacks(m, now)
-		if !counts || m.Resource != resource {
+	for _, u := range marks {
+		of, counts := c.lacks(u, now)
+		if !counts || u.Resource != resource {
 			continue
 		}
-		if types = append(types, of); until.IsZero() || m.Until.Before(until) {
-			until = m.Until
+		if types = append(types, of); until.IsZero() || u.Until.Before(until) {
+			until = u.Until
 		}
 	}
 	slices.Sort(types)
@@ -183,7 +183,7 @@ func (c Class) TypesWithout(resource string, marks []UnavailableOffering, now ti
 }
 
 // lacks is the type of the class that the mark says never has a resource, as long as that counts.
-func (c Class) lacks(m UnavailableOffering, now time.Time) (instanceType string, counts bool) {
-	class, of := m.ClassType()
-	return of, class == c.Name && m.Resource != "" && now.Before(m.Until) && m.Cause == c.CauseOf(of)
+func (c Class) lacks(u UnavailableOffering, now time.Time) (instanceType string, counts bool) {
+	class, of := u.ClassType()
+	return of, class == c.Name && u.Resource != "" && now.Before(u.Until) && u.Cause == c.CauseOf(of)
 }

@@ -36,8 +36,8 @@ func ValidUntil(class Class, unavailable []UnavailableOffering, now time.Time) (
 			next = t
 		}
 	}
-	for _, m := range unavailable {
-		add(m.Until)
+	for _, u := range unavailable {
+		add(u.Until)
 	}
 	for _, r := range class.Reservations {
 		if !r.Ends.IsZero() {
@@ -85,8 +85,8 @@ type classZone struct {
 }
 
 func newResolver(c Catalog, class Class, unavailable []UnavailableOffering, now time.Time) *typeResolver {
-	unavailable = slices.DeleteFunc(slices.Clone(unavailable), func(m UnavailableOffering) bool {
-		return m.LeavesOut() && (m.Scope != ClassScope(class.Name) || m.Cause != class.CauseOf(m.Type))
+	unavailable = slices.DeleteFunc(slices.Clone(unavailable), func(u UnavailableOffering) bool {
+		return u.LeavesOut() && (u.Scope != ClassScope(class.Name) || u.Cause != class.CauseOf(u.Type))
 	})
 	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name),
 		unavailable: newMarks(unavailable, now),

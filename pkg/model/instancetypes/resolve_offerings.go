@@ -19,34 +19,34 @@ type unavailableKey struct {
 // newMarks keeps the marks that still hold at the time now; of two on the same offerings the one that holds longer.
 // Those about resources are left out.
 func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
-	m := make(unavailableIndex, len(all))
+	x := make(unavailableIndex, len(all))
 	until := make(map[unavailableKey]time.Time, len(all))
-	for _, k := range all {
-		is := unavailableKey{k.OfferingKey, k.Scope}
-		if !now.Before(k.Until) || !k.Until.After(until[is]) || k.Resource != "" {
+	for _, u := range all {
+		is := unavailableKey{u.OfferingKey, u.Scope}
+		if !now.Before(u.Until) || !u.Until.After(until[is]) || u.Resource != "" {
 			continue
 		}
-		until[is] = k.Until
+		until[is] = u.Until
 		what := "unavailable"
 		switch {
-		case k.Class() != "" && k.LeavesOut():
-			what = fmt.Sprintf("%d nodes of the class in a row never became usable; it is left alone", k.Times)
-		case k.Class() != "":
+		case u.Class() != "" && u.LeavesOut():
+			what = fmt.Sprintf("%d nodes of the class in a row never became usable; it is left alone", u.Times)
+		case u.Class() != "":
 			what = "instances of the class end before they join; it is left alone"
-		case k.RefusedForClass():
+		case u.RefusedForClass():
 			what = "EC2 refuses it; it is left alone"
-		case k.LeavesOut():
-			what = fmt.Sprintf("%d of its nodes took none of the pods that they were bought for; it is left out", k.Times)
+		case u.LeavesOut():
+			what = fmt.Sprintf("%d of its nodes took none of the pods that they were bought for; it is left out", u.Times)
 		}
-		m[is] = fmt.Sprintf("%s until %s (%s)", what, k.Until.UTC().Format(time.RFC3339), k.Why)
+		x[is] = fmt.Sprintf("%s until %s (%s)", what, u.Until.UTC().Format(time.RFC3339), u.Why)
 	}
-	return m
+	return x
 }
 
 // unavailableReason says why the class cannot have the offering in the scope, empty when no mark covers it. Marks
 // without a scope hold in every scope.
-func (m unavailableIndex) unavailableReason(o OfferingKey, class, scope string) string {
-	if len(m) == 0 {
+func (x unavailableIndex) unavailableReason(o OfferingKey, class, scope string) string {
+	if len(x) == 0 {
 		return ""
 	}
 	for _, k := range [4]OfferingKey{
@@ -56,7 +56,7 @@ func (m unavailableIndex) unavailableReason(o OfferingKey, class, scope string) 
 		{CapacityType: o.CapacityType},
 	} {
 		for _, s := range [3]string{"", scope, class} {
-			if w, ok := m[unavailableKey{k, s}]; ok {
+			if w, ok := x[unavailableKey{k, s}]; ok {
 				return w
 			}
 		}

@@ -133,12 +133,12 @@ func IsHeld(n cluster.Node) bool {
 // MostPods.
 func TolerationsNeeded(s cluster.Snapshot, p plan.Plan) []TolerationNeeded {
 	held := map[string]cluster.Taint{}
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil || h.MarkedForDeletion() {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil || node.MarkedForDeletion() {
 			continue
 		}
-		if t, ok := TaintOf(*h.Claim); ok && (h.Node == nil || IsHeld(*h.Node)) {
-			held[h.Name()] = t
+		if t, ok := TaintOf(*node.Claim); ok && (node.Node == nil || IsHeld(*node.Node)) {
+			held[node.Name()] = t
 		}
 	}
 	if len(held) == 0 {

@@ -22,7 +22,7 @@ const (
 
 // CanNominateOwners reports whether new nodes can be held for what comes in the stead of the pods: not where a pod has
 // no controller, and needlessly where one makes them all, so that it does not matter which of them goes where.
-func CanNominateOwners(r cluster.Settings, pods []*cluster.Pod) bool {
+func CanNominateOwners(settings cluster.Settings, pods []*cluster.Pod) bool {
 	some := false
 	for _, p := range pods {
 		if p.Controller == "" {
@@ -30,7 +30,7 @@ func CanNominateOwners(r cluster.Settings, pods []*cluster.Pod) bool {
 		}
 		some = some || p.Controller != pods[0].Controller
 	}
-	return r.NominatedPodsOnly && some
+	return settings.NominatedPodsOnly && some
 }
 
 // NominateOwners returns the launches of a disruption with a hold on each: it keeps the nodes for the pods that the
@@ -79,12 +79,12 @@ func heldFor(c cluster.Claim) map[string]int {
 func ResolveOwnerNominations(s cluster.Snapshot) cluster.Snapshot {
 	var held []cluster.StateNode
 	leaving := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		if h.AwaitsNominated() {
-			held = append(held, h)
+	for _, node := range s.StateNodes() {
+		if node.AwaitsNominated() {
+			held = append(held, node)
 		}
-		if h.Node != nil && h.MarkedForDeletion() {
-			leaving[h.Node.Name] = true
+		if node.Node != nil && node.MarkedForDeletion() {
+			leaving[node.Node.Name] = true
 		}
 	}
 	if len(held) == 0 {
@@ -96,12 +96,12 @@ func ResolveOwnerNominations(s cluster.Snapshot) cluster.Snapshot {
 	taken := map[string]bool{}
 	left := remainingByOwner(s.Pods, held)
 	for _, own := range []bool{true, false} { // who tolerates the hold already comes first
-		for i, h := range held {
-			t, _ := TaintOf(*h.Claim)
+		for i, node := range held {
+			t, _ := TaintOf(*node.Claim)
 			for uid := range left[i] {
 				for _, p := range wait[uid] {
 					if left[i][uid] > 0 && !taken[p.Key()] && (!own || slices.Contains(p.Holds, t.Value)) {
-						names[h.Claim.Name] = append(names[h.Claim.Name], p.Key())
+						names[node.Claim.Name] = append(names[node.Claim.Name], p.Key())
 						taken[p.Key()] = true
 						left[i][uid]--
 					}
@@ -146,10 +146,10 @@ func podsByOwner(pods []cluster.Pod, leaving map[string]bool) map[string][]clust
 func remainingByOwner(pods []cluster.Pod, held []cluster.StateNode) []map[string]int {
 	out := make([]map[string]int, len(held))
 	at := map[string]map[string]int{}
-	for i, h := range held {
-		out[i] = heldFor(*h.Claim)
-		if h.Node != nil {
-			at[h.Node.Name] = out[i]
+	for i, node := range held {
+		out[i] = heldFor(*node.Claim)
+		if node.Node != nil {
+			at[node.Node.Name] = out[i]
 		}
 	}
 	for i := range pods {

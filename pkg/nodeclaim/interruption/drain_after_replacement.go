@@ -44,12 +44,12 @@ func DrainsWaiting(s cluster.Snapshot, p plan.Plan) *WaitingDrains {
 	accepted, on := map[string]bool{}, map[string]*waitingDrain{}
 	d := &WaitingDrains{of: map[string]*waitingDrain{}}
 	var all []*waitingDrain
-	for _, h := range s.StateNodes() {
-		accepted[h.Name()] = h.Node != nil || h.Claim != nil && h.Claim.ProviderID != ""
-		if h.Claim != nil && s.Now.Before(FirstUntil(*h.Claim)) {
-			waits := &waitingDrain{claim: *h.Claim}
-			if all = append(all, waits); h.Node != nil {
-				on[h.Node.Name] = waits
+	for _, node := range s.StateNodes() {
+		accepted[node.Name()] = node.Node != nil || node.Claim != nil && node.Claim.ProviderID != ""
+		if node.Claim != nil && s.Now.Before(FirstUntil(*node.Claim)) {
+			waits := &waitingDrain{claim: *node.Claim}
+			if all = append(all, waits); node.Node != nil {
+				on[node.Node.Name] = waits
 			}
 		}
 	}

@@ -186,8 +186,8 @@ func show(o interruption.Outcome) string {
 	say(!o.Found && !o.Final, "not ours yet: %s", o.Why)
 	say(o.Later, "  decide again later")
 	say(o.Found, "claim %s: %s", o.Claim.Name, o.Why)
-	for _, m := range o.Unavailable {
-		say(true, "  unavailable: %s (%s)", m.OfferingKey, m.Why)
+	for _, u := range o.Unavailable {
+		say(true, "  unavailable: %s (%s)", u.OfferingKey, u.Why)
 	}
 	say(!o.Deadline.IsZero(), "  deadline %s", o.Deadline.Format(time.RFC3339))
 	say(!o.First.IsZero(), "  replacement first, until %s", o.First.Format(time.RFC3339))

@@ -27,23 +27,23 @@ func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingR
 	var out []PendingReplacement
 	obstacles := s.Obstacles()
 	var on map[string][]*cluster.Pod // once asked for: few passes have nodes to leave
-	for _, h := range s.StateNodes() {
-		if h.Claim == nil || !h.Claim.Deleting.IsZero() {
+	for _, node := range s.StateNodes() {
+		if node.Claim == nil || !node.Claim.Deleting.IsZero() {
 			continue
 		}
-		l := LeaveOf(*h.Claim)
+		l := LeaveOf(*node.Claim)
 		if !l.StillHolds(s.Now) {
 			continue
 		}
-		g := PendingReplacement{Claim: h.Claim.Name, Leave: l}
-		if h.Node != nil {
-			g.Node = h.Node.Name
+		g := PendingReplacement{Claim: node.Claim.Name, Leave: l}
+		if node.Node != nil {
+			g.Node = node.Node.Name
 		}
 		if !l.isDue(s.Now) {
 			if on == nil {
 				on = s.PodsByNode()
 			}
-			g.Wait = cmp.Or(blockedReason(h, on, obstacles), noRoom[g.Claim])
+			g.Wait = cmp.Or(blockedReason(node, on, obstacles), noRoom[g.Claim])
 		}
 		out = append(out, g)
 	}
@@ -87,15 +87,15 @@ func spendBudgets(s cluster.Snapshot, going []PendingReplacement) {
 }
 
 // blockedReason says who must not be disrupted, or nothing.
-func blockedReason(h cluster.StateNode, on map[string][]*cluster.Pod, obstacles cluster.Obstacles) string {
-	if h.Node == nil {
+func blockedReason(node cluster.StateNode, on map[string][]*cluster.Pod, obstacles cluster.Obstacles) string {
+	if node.Node == nil {
 		return ""
 	}
-	if h.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" ||
-		h.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
+	if node.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true" ||
+		node.Claim.Annotations[v1.AnnotationDoNotDisrupt] == "true" {
 		return "the node is annotated " + v1.AnnotationDoNotDisrupt
 	}
-	pods := slices.Clone(on[h.Node.Name])
+	pods := slices.Clone(on[node.Node.Name])
 	slices.SortFunc(pods, func(a, b *cluster.Pod) int { return cmp.Compare(a.Key(), b.Key()) })
 	_, why := obstacles.Of(pods)
 	return why

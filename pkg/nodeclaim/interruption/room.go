@@ -81,8 +81,8 @@ func findRoom(s cluster.Snapshot, going []PendingReplacement, p plan.Plan) room 
 // one that pods must not be beside is until it is gone: that node is not ready for them yet.
 func nodesTakingPods(s cluster.Snapshot) map[string]bool {
 	ready := map[string]bool{}
-	for _, h := range s.StateNodes() {
-		ready[h.Name()] = h.Node != nil && h.Node.Ready && h.Initialized()
+	for _, node := range s.StateNodes() {
+		ready[node.Name()] = node.Node != nil && node.Node.Ready && node.Initialized()
 	}
 	for i := range s.Pods {
 		pod := &s.Pods[i]

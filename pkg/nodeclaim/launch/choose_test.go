@@ -60,11 +60,11 @@ func TestChoose(t *testing.T) {
 				w.unavailable = nil
 				for _, l := range lines(d.Input) {
 					f := strings.Fields(l)
-					m := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"}
+					u := instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: f[0], Type: f[1], Zone: f[2]}, Until: time.Time{}.Add(time.Minute), Why: "ICE"}
 					if len(f) > 3 {
-						m.Scope = f[3]
+						u.Scope = f[3]
 					}
-					w.unavailable = append(w.unavailable, m)
+					w.unavailable = append(w.unavailable, u)
 				}
 			case "choose":
 				o, err := w.choose(t)

@@ -17,13 +17,13 @@ const (
 )
 
 // checkConsistency says on an initialized claim whether its node has what the claim promises.
-func (v registrar) checkConsistency(c cluster.Claim) []plan.Action {
-	nodes := v.nodes[c.ProviderID]
+func (r registrar) checkConsistency(c cluster.Claim) []plan.Action {
+	nodes := r.nodes[c.ProviderID]
 	if len(nodes) != 1 {
 		return nil
 	}
 	k := compareWithClaim(c, nodes[0])
-	out := v.writeCondition(c, k)
+	out := r.writeCondition(c, k)
 	if k.Status == "False" {
 		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: "FailedConsistencyCheck",
 			Why: k.Message, Every: inconsistentFor})

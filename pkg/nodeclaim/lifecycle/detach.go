@@ -18,14 +18,14 @@ func DetachingNodes(s cluster.Snapshot) []string {
 	if !cluster.AnyDeleted(s.Claims) {
 		return nil
 	}
-	v := newState(s)
+	st := newState(s)
 	var out []string
-	for _, c := range v.s.Claims {
+	for _, c := range st.s.Claims {
 		if c.Deleting.IsZero() || !c.Finalizer || volumeWaitOver(c) {
 			continue
 		}
-		for _, n := range v.nodesOf(c, v.instancesOf(c)) {
-			if hasDrainTaint(n) && !v.nothingRuns(n) && !drain.PodsLeft(v.pods.onNode(n.Name), s.Now) {
+		for _, n := range st.nodesOf(c, st.instancesOf(c)) {
+			if hasDrainTaint(n) && !st.nothingRuns(n) && !drain.PodsLeft(st.pods.onNode(n.Name), s.Now) {
 				out = append(out, n.Name)
 			}
 		}
@@ -45,14 +45,14 @@ func volumeWaitOver(c cluster.Claim) bool {
 // without a fight, until the deadline or for as long as the rules say. Volumes that several nodes may attach at a time
 // are not waited for, nor those of pods that stay on the node. The in-cluster original waits for ever without a
 // deadline; the pods are gone by now, and EC2 detaches the volumes of an instance that ends.
-func (v finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
+func (f finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
 	done bool) {
-	if volumeWaitOver(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !v.nothingRuns(n) }) {
+	if volumeWaitOver(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !f.nothingRuns(n) }) {
 		return nil, true
 	}
 	var left []string
 	for _, n := range nodes {
-		names := v.attachedVolumes(n)
+		names := f.attachedVolumes(n)
 		left = append(left, names...)
 		if len(names) > 0 {
 			out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name,
@@ -61,16 +61,16 @@ func (v finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadli
 		}
 	}
 	state := func(status, reason, message string) []plan.Action {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionVolumesDetached, Status: status, Reason: reason,
+		return f.writeCondition(c, cluster.Condition{Type: v1.ConditionVolumesDetached, Status: status, Reason: reason,
 			Message: message})
 	}
-	drained, limit := c.Condition(v1.ConditionDrained), v.s.Rules.DetachTimeout
+	drained, limit := c.Condition(v1.ConditionDrained), f.s.Rules.DetachTimeout
 	switch {
 	case len(left) == 0:
 		return state("True", v1.ConditionVolumesDetached, ""), true
-	case !deadline.IsZero() && v.s.Now.After(deadline):
+	case !deadline.IsZero() && f.s.Now.After(deadline):
 		return state("False", v1.ReasonTerminationGracePeriodElapsed, "still attached: "+firstNames(left)), true
-	case limit > 0 && drained.Status == "True" && !v.s.Now.Before(drained.Since.Add(limit)):
+	case limit > 0 && drained.Status == "True" && !f.s.Now.Before(drained.Since.Add(limit)):
 		return state("False", v1.ReasonDetachTimeout,
 			fmt.Sprintf("still attached %s after the node was drained: %s", limit, firstNames(left))), true
 	}
@@ -78,13 +78,13 @@ func (v finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadli
 }
 
 // attachedVolumes are the volumes of a node that are waited for, sorted.
-func (v index) attachedVolumes(n cluster.Node) []string {
-	if v.nothingRuns(n) {
+func (x index) attachedVolumes(n cluster.Node) []string {
+	if x.nothingRuns(n) {
 		return nil
 	}
 	var out []string
-	for _, a := range v.s.Attachments {
-		if a.Node == n.Name && !a.Shared && !v.staysInUse(n, a) {
+	for _, a := range x.s.Attachments {
+		if a.Node == n.Name && !a.Shared && !x.staysInUse(n, a) {
 			out = append(out, a.Volume)
 		}
 	}
@@ -93,9 +93,9 @@ func (v index) attachedVolumes(n cluster.Node) []string {
 }
 
 // staysInUse reports whether a pod that the drain leaves on the node has the volume.
-func (v index) staysInUse(n cluster.Node, a cluster.Attachment) bool {
-	return a.Claim != "" && slices.ContainsFunc(v.pods.onNode(n.Name), func(p cluster.Pod) bool {
-		return !drain.RemovesPod(p, v.s.Now) && slices.ContainsFunc(p.Volumes,
+func (x index) staysInUse(n cluster.Node, a cluster.Attachment) bool {
+	return a.Claim != "" && slices.ContainsFunc(x.pods.onNode(n.Name), func(p cluster.Pod) bool {
+		return !drain.RemovesPod(p, x.s.Now) && slices.ContainsFunc(p.Volumes,
 			func(has cluster.Volume) bool { return has.ID == a.Claim })
 	})
 }

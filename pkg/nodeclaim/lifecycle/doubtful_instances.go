@@ -95,14 +95,14 @@ func (x *InstanceIndex) InstancesOf(a plan.Action) (ids []string, all bool) {
 }
 
 // claimHasInstance reports whether a claim has the instance, will have it, or ends it in order.
-func (v index) claimHasInstance(i cluster.Instance) bool {
-	if _, owned := v.owners[i.ProviderID()]; owned {
+func (x index) claimHasInstance(i cluster.Instance) bool {
+	if _, owned := x.owners[i.ProviderID()]; owned {
 		return true
 	}
-	if i.Batch != "" && v.batches[i.Batch] {
+	if i.Batch != "" && x.batches[i.Batch] {
 		return true // provision will share it out
 	}
-	c, ok := v.claims[i.ClaimUID]
+	c, ok := x.claims[i.ClaimUID]
 	if !ok || i.ClaimUID == "" {
 		return false
 	}

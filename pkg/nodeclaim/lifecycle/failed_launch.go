@@ -15,10 +15,10 @@ import (
 const launchFailed = "launch_failed"
 
 // endedEarly returns the instance of a launched claim that ended before its node joined, and EC2 says why.
-func (v state) endedEarly(c cluster.Claim) (cluster.Instance, bool) {
-	i, listed := v.instances[c.ProviderID]
+func (st state) endedEarly(c cluster.Claim) (cluster.Instance, bool) {
+	i, listed := st.instances[c.ProviderID]
 	early := c.ProviderID != "" && listed && i.Gone() && !c.Is(v1.ConditionRegistered) &&
-		len(v.nodes[c.ProviderID]) == 0 && i.StateReason != "" && !endedOnPurpose(i.StateReason)
+		len(st.nodes[c.ProviderID]) == 0 && i.StateReason != "" && !endedOnPurpose(i.StateReason)
 	return i, early
 }
 
@@ -35,9 +35,9 @@ func stateCode(reason string) string {
 
 // failLaunch tells of a claim whose instance ended before its node joined, and lets it go. Where the account or the
 // class is to blame every other instance of the class would end as well, so that it is left alone for a while.
-func (v state) failLaunch(c cluster.Claim, i cluster.Instance) []plan.Action {
+func (st state) failLaunch(c cluster.Claim, i cluster.Instance) []plan.Action {
 	reason, message := explainEnd(i.StateReason)
-	out := v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False", Reason: reason,
+	out := st.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False", Reason: reason,
 		Message: message})
 	out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: reason, Why: message})
 	if strings.HasPrefix(i.StateReason, "Client.") {

@@ -23,21 +23,21 @@ const tellAfter = 15 * time.Second
 
 // finalizeClaim returns the next actions for a claim that is being deleted: deadline, drain, volumes, instance,
 // finalizers. All carry the claim's name, so that they are applied in this order.
-func (v finalizer) finalizeClaim(c cluster.Claim) []plan.Action {
-	instances := v.instancesOf(c)
-	nodes := v.nodesOf(c, instances)
-	out, deadline := v.drainDeadline(c, nodes)
-	drained, done := v.drainNodes(c, nodes, deadline)
+func (f finalizer) finalizeClaim(c cluster.Claim) []plan.Action {
+	instances := f.instancesOf(c)
+	nodes := f.nodesOf(c, instances)
+	out, deadline := f.drainDeadline(c, nodes)
+	drained, done := f.drainNodes(c, nodes, deadline)
 	out = append(out, drained...)
 	if !done {
 		return out
 	}
-	detached, done := v.awaitDetachment(c, nodes, deadline)
+	detached, done := f.awaitDetachment(c, nodes, deadline)
 	out = append(out, detached...)
 	if !done {
 		return out
 	}
-	ended, gone := v.terminateInstances(c, instances)
+	ended, gone := f.terminateInstances(c, instances)
 	out = append(out, ended...)
 	if !gone {
 		return out
@@ -57,14 +57,14 @@ const untilTick = 75 * time.Second
 // blockedForLong reports whether the end of the claim has taken long, somebody else has to do something first, no pod
 // comes or goes for which others of the node wait, and none has to be deleted before somebody looks again. A drain may
 // be blocked for days, and no invocation is to stay and to be paid for only to watch that.
-func (v finalizer) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
-	if !c.BlockedForLong(v.s.Now) || slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
+func (f finalizer) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
+	if !c.BlockedForLong(f.s.Now) || slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
 		return false
 	}
 	deadline := c.Deadline()
-	return !slices.ContainsFunc(v.nodesOf(c, v.instancesOf(c)), func(n cluster.Node) bool {
-		return v.budgets.ChangesSoon(v.pods.onNode(n.Name), v.s.Pods, v.s.Now) ||
-			!deadline.IsZero() && drain.IsDue(v.pods.onNode(n.Name), deadline, v.s.Now, v.s.Now.Add(untilTick))
+	return !slices.ContainsFunc(f.nodesOf(c, f.instancesOf(c)), func(n cluster.Node) bool {
+		return f.budgets.ChangesSoon(f.pods.onNode(n.Name), f.s.Pods, f.s.Now) ||
+			!deadline.IsZero() && drain.IsDue(f.pods.onNode(n.Name), deadline, f.s.Now, f.s.Now.Add(untilTick))
 	})
 }
 
@@ -91,7 +91,7 @@ func byDeadline(a, b cluster.Claim) int {
 }
 
 // drainDeadline returns when draining the claim's nodes must end, zero for never. It is fixed once, in an annotation.
-func (v finalizer) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
+func (f finalizer) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []plan.Action, t time.Time) {
 	if t = c.Deadline(); !t.IsZero() || c.TerminationGrace == nil {
 		return nil, t
 	}
@@ -107,21 +107,21 @@ func (v finalizer) drainDeadline(c cluster.Claim, nodes []cluster.Node) (out []p
 
 // drainNodes takes every node of a deleted claim out of service and rids it of its pods. A node on which nothing runs
 // any more is not drained. When no pod is left, late ones are waited for.
-func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
+func (f finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
 	done bool) {
 	var waiting []string
 	running := false
 	for _, n := range nodes {
-		actions, left := v.drainNode(c, n, deadline)
+		actions, left := f.drainNode(c, n, deadline)
 		out, waiting = append(out, actions...), append(waiting, left...)
-		running = running || !v.nothingRuns(n)
+		running = running || !f.nothingRuns(n)
 	}
 	state := c.Condition(v1.ConditionDrained)
 	waits := func(message string) []plan.Action {
-		if state.Reason == v1.ReasonDraining && v.s.Now.Before(c.Deleting.Add(tellAfter)) {
+		if state.Reason == v1.ReasonDraining && f.s.Now.Before(c.Deleting.Add(tellAfter)) {
 			return nil
 		}
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown",
+		return f.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "Unknown",
 			Reason: v1.ReasonDraining, Message: message})
 	}
 	switch {
@@ -129,10 +129,10 @@ func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline ti
 		return append(out, waits(drain.BlockedMessage(waiting))...), false
 	case !running || state.Status == "True":
 		return out, true
-	case state.Reason != v1.ReasonDraining || v.s.Now.Before(state.Since.Add(lateBindingWatch)):
+	case state.Reason != v1.ReasonDraining || f.s.Now.Before(state.Since.Add(lateBindingWatch)):
 		return append(out, waits("no pod is left; late ones are waited for")...), false
 	}
-	return append(out, v.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True",
+	return append(out, f.writeCondition(c, cluster.Condition{Type: v1.ConditionDrained, Status: "True",
 		Reason: v1.ConditionDrained})...), true
 }
 
@@ -140,13 +140,13 @@ func (v finalizer) drainNodes(c cluster.Claim, nodes []cluster.Node, deadline ti
 // that no pod arrives meanwhile; our finalizer comes before the deletion, which would take the node away else. Load
 // balancers use the node while one of its pods may not go yet: of many nodes that drain at once all would leave them,
 // with the pods that a budget keeps there.
-func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action,
+func (f finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time) (out []plan.Action,
 	waiting []string) {
 	step := func(do plan.ActionKind) { out = append(out, plan.Action{Do: do, Claim: c.Name, Node: n.Name}) }
-	idle, pods, soon := v.nothingRuns(n), v.pods.onNode(n.Name), v.endsSoon(deadline)
+	idle, pods, soon := f.nothingRuns(n), f.pods.onNode(n.Name), f.endsSoon(deadline)
 	if !idle && !hasDrainTaint(n) {
 		waiting = append(waiting, "node "+n.Name+" is being taken out of service")
-		if !soon && v.budgets.Concern(pods, v.s.Now) {
+		if !soon && f.budgets.Concern(pods, f.s.Now) {
 			step(plan.TaintNode)
 		} else {
 			step(plan.TaintForTermination)
@@ -161,8 +161,8 @@ func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.NextStep(pods, v.budgets,
-		drain.DrainTimes{Now: v.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: v.s.PassTook})
+	next := drain.NextStep(pods, f.budgets,
+		drain.DrainTimes{Now: f.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: f.s.PassTook})
 	if !isExcluded(n) && (soon || !next.Held) {
 		step(plan.ExcludeNode)
 	}
@@ -179,46 +179,46 @@ func (v finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 }
 
 // forceEnd is the deadline of a claim that is being deleted, and whose node dies before it is drained.
-func (v state) forceEnd(c cluster.Claim) []plan.Action {
+func (st state) forceEnd(c cluster.Claim) []plan.Action {
 	if c.Is(v1.ConditionInstanceTerminating) {
 		return nil
 	}
-	if _, why := v.impairmentOf(c); why != "" {
-		return v.forceDeadline(c, why)
+	if _, why := st.impairmentOf(c); why != "" {
+		return st.forceDeadline(c, why)
 	}
-	if n, why := v.illnessOf(c); why != "" && n.Annotations[v1.AnnotationDoNotRepair] != "true" &&
-		v.massIllness(c) == "" {
-		return v.forceDeadline(c, why)
+	if n, why := st.illnessOf(c); why != "" && n.Annotations[v1.AnnotationDoNotRepair] != "true" &&
+		st.massIllness(c) == "" {
+		return st.forceDeadline(c, why)
 	}
 	return nil
 }
 
 // forceDeadline has the claim end by force now, unless its deadline has passed.
-func (v index) forceDeadline(c cluster.Claim, why string) []plan.Action {
-	if t := c.Deadline(); !t.IsZero() && !t.After(v.s.Now) {
+func (x index) forceDeadline(c cluster.Claim, why string) []plan.Action {
+	if t := c.Deadline(); !t.IsZero() && !t.After(x.s.Now) {
 		return nil
 	}
-	return []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: v.s.Now,
+	return []plan.Action{{Do: plan.SetDeadline, Claim: c.Name, Deadline: x.s.Now,
 		Reason: "TerminationGracePeriodExpiring", Why: "it is ended by force now: " + why}}
 }
 
 // nothingRuns reports whether nothing runs on the node any more: its instance ended or was stopped, or it is unknown to
 // EC2 and not Ready. Of an instance that we started just now EC2 may tell what was before.
-func (v index) nothingRuns(n cluster.Node) bool {
-	if i, ok := v.instances[n.ProviderID]; ok {
-		return i.Gone() || i.State == "stopped" && !v.owners[n.ProviderID].JustStarted(v.s.Now)
+func (x index) nothingRuns(n cluster.Node) bool {
+	if i, ok := x.instances[n.ProviderID]; ok {
+		return i.Gone() || i.State == "stopped" && !x.owners[n.ProviderID].JustStarted(x.s.Now)
 	}
 	return !n.Ready
 }
 
 // terminateInstances terminates the instances of a drained claim and waits until they are gone. An instance that EC2
 // does not list, because it is too new or lost its tags, is terminated by the id in the claim and not waited for.
-func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
+func (f finalizer) terminateInstances(c cluster.Claim, instances []cluster.Instance) (out []plan.Action, gone bool) {
 	gone = true
 	for _, i := range instances {
 		switch {
-		case !i.Gone() && v.isShifted(i):
-			out = append(out, v.tellKept(c, i.ID, i.Zone))
+		case !i.Gone() && f.isShifted(i):
+			out = append(out, f.tellKept(c, i.ID, i.Zone))
 		case !i.Gone():
 			out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: i.ID,
 				Why: "its NodeClaim is deleted and drained"})
@@ -226,10 +226,10 @@ func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Insta
 		gone = gone && i.State == "terminated"
 	}
 	asked := c.Is(v1.ConditionInstanceTerminating)
-	if _, listed := v.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !v.sharesInstance(c) {
+	if _, listed := f.instances[c.ProviderID]; c.ProviderID != "" && !listed && !asked && !f.sharesInstance(c) {
 		id := c.InstanceID()
-		if zone := c.Labels[instancetypes.LabelZone]; v.isShifted(cluster.Instance{Zone: zone}) {
-			return append(out, v.tellKept(c, id, zone)), false
+		if zone := c.Labels[instancetypes.LabelZone]; f.isShifted(cluster.Instance{Zone: zone}) {
+			return append(out, f.tellKept(c, id, zone)), false
 		}
 		out = append(out, plan.Action{Do: plan.Terminate, Claim: c.Name, Instance: id,
 			Why: "its NodeClaim is deleted, and EC2 does not list it"})
@@ -238,24 +238,24 @@ func (v finalizer) terminateInstances(c cluster.Claim, instances []cluster.Insta
 		slices.ContainsFunc(out, terminates) {
 		k := cluster.Condition{Type: v1.ConditionInstanceTerminating, Status: "True",
 			Reason: v1.ConditionInstanceTerminating}
-		out = append(out, v.writeCondition(c, k)...)
+		out = append(out, f.writeCondition(c, k)...)
 	}
 	return out, gone
 }
 
 // finalizeOrphanNode is the next step of a node of ours that no claim leads: the claim is gone. Its instance is for
 // leaks to end.
-func (v finalizer) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy bool) {
-	if !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" || v.hasOwner(n) {
+func (f finalizer) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, busy bool) {
+	if !n.Finalizer || n.Labels[awsv1.LabelEC2NodeClass] == "" || f.hasOwner(n) {
 		return nil, false
 	}
-	if i, ok := v.instances[n.ProviderID]; ok && !i.Gone() {
+	if i, ok := f.instances[n.ProviderID]; ok && !i.Gone() {
 		return nil, true
 	}
-	if n.Deleting.IsZero() && !v.nothingRuns(n) {
+	if n.Deleting.IsZero() && !f.nothingRuns(n) {
 		return nil, false // something runs there that is not ours to end
 	}
-	actions, waiting := v.drainNode(cluster.Claim{}, n, time.Time{})
+	actions, waiting := f.drainNode(cluster.Claim{}, n, time.Time{})
 	if len(waiting) > 0 {
 		return actions, true
 	}
@@ -263,25 +263,25 @@ func (v finalizer) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, bu
 }
 
 // hasOwner reports whether a claim says what happens to the node.
-func (v index) hasOwner(n cluster.Node) bool {
-	if _, ok := v.owners[n.ProviderID]; ok && n.ProviderID != "" {
+func (x index) hasOwner(n cluster.Node) bool {
+	if _, ok := x.owners[n.ProviderID]; ok && n.ProviderID != "" {
 		return true
 	}
-	_, ok := v.claims[v.instances[n.ProviderID].ClaimUID]
+	_, ok := x.claims[x.instances[n.ProviderID].ClaimUID]
 	return ok
 }
 
 // instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it
 // without its knowing, because the reply of a launch was lost. What another claim has is that claim's.
-func (v index) instancesOf(c cluster.Claim) []cluster.Instance {
+func (x index) instancesOf(c cluster.Claim) []cluster.Instance {
 	var out []cluster.Instance
-	if i, listed := v.instances[c.ProviderID]; listed {
-		if owner, owned := v.owners[c.ProviderID]; owned && (owner.UID == c.UID || !v.sharesInstance(c)) {
+	if i, listed := x.instances[c.ProviderID]; listed {
+		if owner, owned := x.owners[c.ProviderID]; owned && (owner.UID == c.UID || !x.sharesInstance(c)) {
 			out = append(out, i)
 		}
 	}
-	for _, i := range v.started[c.UID] {
-		if _, owned := v.owners[i.ProviderID()]; !owned {
+	for _, i := range x.started[c.UID] {
+		if _, owned := x.owners[i.ProviderID()]; !owned {
 			out = append(out, i)
 		}
 	}
@@ -291,15 +291,15 @@ func (v index) instancesOf(c cluster.Claim) []cluster.Instance {
 
 // sharesInstance reports whether a claim that is not being deleted has the same provider id, as after restoring a
 // backup.
-func (v index) sharesInstance(c cluster.Claim) bool {
-	o, ok := v.owners[c.ProviderID]
+func (x index) sharesInstance(c cluster.Claim) bool {
+	o, ok := x.owners[c.ProviderID]
 	return ok && o.UID != c.UID && o.Deleting.IsZero()
 }
 
 // nodesOf are the nodes that end with the claim.
-func (v index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
+func (x index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
 	var ids []string
-	if c.ProviderID != "" && !v.sharesInstance(c) {
+	if c.ProviderID != "" && !x.sharesInstance(c) {
 		ids = append(ids, c.ProviderID)
 	}
 	for _, i := range instances {
@@ -309,7 +309,7 @@ func (v index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.
 	}
 	var out []cluster.Node
 	for _, id := range ids {
-		out = append(out, v.nodes[id]...)
+		out = append(out, x.nodes[id]...)
 	}
 	return out
 }
@@ -332,18 +332,18 @@ func isExcluded(n cluster.Node) bool {
 const balancersNeed = 5 * time.Minute
 
 // endsSoon reports whether load balancers need the time until the deadline to let go of a node.
-func (v index) endsSoon(deadline time.Time) bool {
-	return !deadline.IsZero() && !v.s.Now.Add(balancersNeed).Before(deadline)
+func (x index) endsSoon(deadline time.Time) bool {
+	return !deadline.IsZero() && !x.s.Now.Add(balancersNeed).Before(deadline)
 }
 
 // advanceEnding decides the next step of a claim that is being deleted.
-func (v *state) advanceEnding(c cluster.Claim) []plan.Action {
-	steps, _ := v.pendingChanges(c)
+func (st *state) advanceEnding(c cluster.Claim) []plan.Action {
+	steps, _ := st.pendingChanges(c)
 	if len(steps) == 0 {
-		steps = v.forceEnd(c)
+		steps = st.forceEnd(c)
 	}
 	if len(steps) == 0 {
-		steps = joinStatusWrites(v.finalizeClaim(c))
+		steps = joinStatusWrites(st.finalizeClaim(c))
 	}
 	return steps
 }

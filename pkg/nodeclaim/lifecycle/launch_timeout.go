@@ -25,37 +25,37 @@ func MayResumeLaunch(c cluster.Claim, rules cluster.Settings, now time.Time) boo
 
 // startedInstance returns the instance that was started for the claim without its knowing, because whoever launched it
 // died or the reply was lost.
-func (v index) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
-	i := slices.IndexFunc(v.started[c.UID], func(i cluster.Instance) bool { return !i.Gone() })
+func (x index) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
+	i := slices.IndexFunc(x.started[c.UID], func(i cluster.Instance) bool { return !i.Gone() })
 	if c.ProviderID != "" || i < 0 {
 		return cluster.Instance{}, false
 	}
-	return v.started[c.UID][i], true
+	return x.started[c.UID][i], true
 }
 
 // hasJoinedUnknown reports whether the node of an instance has joined that was started for the claim without its
 // knowing. Provision asks for that instance as soon as its passes end well.
-func (v index) hasJoinedUnknown(c cluster.Claim) bool {
-	i, ok := v.startedInstance(c)
-	return ok && len(v.nodes[i.ProviderID()]) == 1
+func (x index) hasJoinedUnknown(c cluster.Claim) bool {
+	i, ok := x.startedInstance(c)
+	return ok && len(x.nodes[i.ProviderID()]) == 1
 }
 
 // launchLimit returns the time that the claim may stay without its instance: one that runs already has the time of a
 // registration, in which provision asks for it again.
-func (v index) launchLimit(c cluster.Claim) time.Duration {
-	if _, ok := v.startedInstance(c); ok {
-		return max(v.s.Rules.LaunchTimeout, v.s.Rules.RegistrationTimeout)
+func (x index) launchLimit(c cluster.Claim) time.Duration {
+	if _, ok := x.startedInstance(c); ok {
+		return max(x.s.Rules.LaunchTimeout, x.s.Rules.RegistrationTimeout)
 	}
-	return v.s.Rules.LaunchTimeout
+	return x.s.Rules.LaunchTimeout
 }
 
 // noteStartedInstance says on a claim that its instance runs, when provision would not ask for it any more else.
-func (v index) noteStartedInstance(c cluster.Claim) []plan.Action {
-	i, ok := v.startedInstance(c)
-	if !ok || MayResumeLaunch(c, v.s.Rules, v.s.Now) {
+func (x index) noteStartedInstance(c cluster.Claim) []plan.Action {
+	i, ok := x.startedInstance(c)
+	if !ok || MayResumeLaunch(c, x.s.Rules, x.s.Now) {
 		return nil
 	}
-	return v.writeCondition(c, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
+	return x.writeCondition(c, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
 		Reason: v1.ReasonInstanceStarted, Message: "instance " + i.ID + " was started for it",
 		Since: c.Condition(v1.ConditionLaunched).Since})
 }

@@ -33,17 +33,17 @@ const (
 
 // Next decides the next step of everything in the snapshot.
 func Next(s cluster.Snapshot) Plan {
-	v := newState(s)
+	st := newState(s)
 	var p Plan
 	var ending []cluster.Claim
 	outcomes := map[string][]cluster.Registration{} // by pool
-	for _, c := range v.s.Claims {
+	for _, c := range st.s.Claims {
 		switch {
 		case c.Deleting.IsZero():
 			p.decideAbout(cluster.ClaimPart, c.Name, func() {
-				v.s.TellStage(StageLive, c.Name)
-				actions, busy := v.advanceClaim(c)
-				o, ended := v.registrationOutcome(c, actions)
+				st.s.TellStage(StageLive, c.Name)
+				actions, busy := st.advanceClaim(c)
+				o, ended := st.registrationOutcome(c, actions)
 				p.Busy = p.Busy || busy
 				p.addActions(actions...)
 				if ended {
@@ -60,28 +60,28 @@ func Next(s cluster.Snapshot) Plan {
 	})
 	for _, c := range ending {
 		p.decideAbout(cluster.ClaimPart, c.Name, func() {
-			v.s.TellStage(StageEnding, c.Name)
-			steps := v.advanceEnding(c)
-			p.Busy = p.Busy || !v.blockedForLong(c, steps)
+			st.s.TellStage(StageEnding, c.Name)
+			steps := st.advanceEnding(c)
+			p.Busy = p.Busy || !st.blockedForLong(c, steps)
 			p.addActions(steps...)
 		})
 	}
-	for _, n := range v.s.Nodes {
+	for _, n := range st.s.Nodes {
 		p.decideAbout("Node", n.Name, func() {
-			v.s.TellStage(StageNode, n.Name)
-			actions, busy := v.finalizeOrphanNode(n)
+			st.s.TellStage(StageNode, n.Name)
+			actions, busy := st.finalizeOrphanNode(n)
 			p.Busy = p.Busy || busy
 			p.addActions(actions...)
 		})
 	}
-	p.decideAbout("", "leaked instances", func() { p.addActions(v.terminateLeaked()...) })
-	for _, pool := range v.s.Pools {
+	p.decideAbout("", "leaked instances", func() { p.addActions(st.terminateLeaked()...) })
+	for _, pool := range st.s.Pools {
 		if list := outcomes[pool.Name]; len(list) > 0 {
 			p.addActions(plan.Action{Do: plan.Registrations, Pool: pool.Name, Outcomes: list})
 		}
 	}
-	p.decideAbout(cluster.PoolPart, "all", func() { p.addActions(v.countPoolNodes()...) })
-	p.decideAbout(cluster.PoolPart, "zonal shifts", func() { p.addActions(v.announceShifts()...) })
+	p.decideAbout(cluster.PoolPart, "all", func() { p.addActions(st.countPoolNodes()...) })
+	p.decideAbout(cluster.PoolPart, "zonal shifts", func() { p.addActions(st.announceShifts()...) })
 	return p
 }
 
@@ -130,9 +130,9 @@ type finalizer struct {
 }
 
 func newState(s cluster.Snapshot) state {
-	v := newIndex(s)
-	return state{v, registrar{v, nomination.CountWaiting(v.s.Pods), nomination.FindOwnerNominations(v.s)},
-		finalizer{v, drain.NewBudgets(v.s.Budgets)}, map[string]int{}}
+	x := newIndex(s)
+	return state{x, registrar{x, nomination.CountWaiting(x.s.Pods), nomination.FindOwnerNominations(x.s)},
+		finalizer{x, drain.NewBudgets(x.s.Budgets)}, map[string]int{}}
 }
 
 func newIndex(s cluster.Snapshot) index {
@@ -147,43 +147,43 @@ func newIndex(s cluster.Snapshot) index {
 	s.Changes = slices.SortedFunc(slices.Values(s.Changes), func(a, b cluster.ScheduledChange) int {
 		return cmp.Or(cmp.Compare(a.Instance, b.Instance), a.At.Compare(b.At), strings.Compare(a.Code, b.Code))
 	})
-	v := index{s: s, nodes: map[string][]cluster.Node{}, pods: &podIndex{all: s.Pods},
+	x := index{s: s, nodes: map[string][]cluster.Node{}, pods: &podIndex{all: s.Pods},
 		instances: map[string]cluster.Instance{}, started: map[string][]cluster.Instance{},
 		claims: map[string]cluster.Claim{}, owners: map[string]cluster.Claim{}, batches: map[string]bool{},
 		misnamed: map[string]string{}, away: shiftedZones(s)}
 	for _, i := range s.Instances {
-		v.instances[i.ProviderID()] = i
+		x.instances[i.ProviderID()] = i
 		if i.ClaimUID != "" {
-			v.started[i.ClaimUID] = append(v.started[i.ClaimUID], i)
+			x.started[i.ClaimUID] = append(x.started[i.ClaimUID], i)
 		}
 	}
 	for _, c := range s.Claims {
-		v.claims[c.UID] = c
+		x.claims[c.UID] = c
 		if b, ok := c.Batch(); ok && c.ProviderID == "" && c.Deleting.IsZero() {
-			v.batches[b.ID] = true
+			x.batches[b.ID] = true
 		}
 		if c.ProviderID == "" {
 			continue
 		}
-		if o, taken := v.owners[c.ProviderID]; !taken || !o.Deleting.IsZero() && c.Deleting.IsZero() {
-			v.owners[c.ProviderID] = c
+		if o, taken := x.owners[c.ProviderID]; !taken || !o.Deleting.IsZero() && c.Deleting.IsZero() {
+			x.owners[c.ProviderID] = c
 		}
 	}
-	v.indexNodes()
-	return v
+	x.indexNodes()
+	return x
 }
 
 // indexNodes finds the nodes of provider ids. One that EC2 knows by another name belongs to none: a kubelet may write
 // any provider id into a Node that it makes. A node that its claim names already is not doubted.
-func (v index) indexNodes() {
-	for _, n := range v.s.Nodes {
-		i, listed := v.instances[n.ProviderID]
+func (x index) indexNodes() {
+	for _, n := range x.s.Nodes {
+		i, listed := x.instances[n.ProviderID]
 		switch {
 		case n.ProviderID == "":
-		case listed && !i.MayBeNode(n.Name) && v.owners[n.ProviderID].NodeName != n.Name:
-			v.misnamed[n.ProviderID] = n.Name
+		case listed && !i.MayBeNode(n.Name) && x.owners[n.ProviderID].NodeName != n.Name:
+			x.misnamed[n.ProviderID] = n.Name
 		default:
-			v.nodes[n.ProviderID] = append(v.nodes[n.ProviderID], n)
+			x.nodes[n.ProviderID] = append(x.nodes[n.ProviderID], n)
 		}
 	}
 }
@@ -223,62 +223,62 @@ func sortedBy[T any](list []T, name func(*T) string) []T {
 }
 
 // advanceClaim is the step of a claim that nobody has deleted.
-func (v state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) {
+func (st state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool) {
 	if c.IsStopping() {
-		return v.advanceStopped(c)
+		return st.advanceStopped(c)
 	}
-	if i, early := v.endedEarly(c); early {
-		return v.failLaunch(c, i), true
+	if i, early := st.endedEarly(c); early {
+		return st.failLaunch(c, i), true
 	}
-	if reason, why := v.deletionReason(c); reason != "" {
-		return append(append(v.noteMissing(c, reason), noteUseless(v.index, c, reason)...),
+	if reason, why := st.deletionReason(c); reason != "" {
+		return append(append(st.noteMissing(c, reason), noteUseless(st.index, c, reason)...),
 			plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}), true
 	}
-	if impaired, doomed := v.endImpaired(c); doomed {
+	if impaired, doomed := st.endImpaired(c); doomed {
 		return impaired, true
 	}
-	changes, doomed := v.pendingChanges(c)
+	changes, doomed := st.pendingChanges(c)
 	if doomed {
 		return changes, true
 	}
-	repair, doomed := v.repairNode(c)
+	repair, doomed := st.repairNode(c)
 	if doomed {
 		return repair, true
 	}
-	actions = append(append(changes, v.adoptClaim(c)...), repair...)
+	actions = append(append(changes, st.adoptClaim(c)...), repair...)
 	switch {
 	case !c.Is(v1.ConditionLaunched):
-		return append(actions, v.noteStartedInstance(c)...), true // provision launches it
+		return append(actions, st.noteStartedInstance(c)...), true // provision launches it
 	case !c.Is(v1.ConditionRegistered):
-		return append(actions, v.registerClaim(c)...), !c.LostNode(v.s.Now)
-	case len(v.nodes[c.ProviderID]) == 0 && c.LostNode(v.s.Now):
-		return append(actions, v.writeCondition(c, v.absentNode(c))...), false
+		return append(actions, st.registerClaim(c)...), !c.LostNode(st.s.Now)
+	case len(st.nodes[c.ProviderID]) == 0 && c.LostNode(st.s.Now):
+		return append(actions, st.writeCondition(c, st.absentNode(c))...), false
 	}
 	if c.Standby() && c.Is(v1.ConditionInitialized) {
-		return append(append(actions, v.stopWarmed(c)...), v.tagInstance(c)...), true
+		return append(append(actions, st.stopWarmed(c)...), st.tagInstance(c)...), true
 	}
-	steps, ready := append(v.relabelOnDemand(c), v.noteStarted(c)...), c.Is(v1.ConditionInitialized)
+	steps, ready := append(st.relabelOnDemand(c), st.noteStarted(c)...), c.Is(v1.ConditionInitialized)
 	if ready {
-		steps = append(append(steps, v.reopenNode(c)...), v.checkConsistency(c)...)
+		steps = append(append(steps, st.reopenNode(c)...), st.checkConsistency(c)...)
 	} else {
-		steps = append(steps, v.initializeNode(c)...)
+		steps = append(steps, st.initializeNode(c)...)
 	}
 	if !slices.ContainsFunc(steps, func(a plan.Action) bool { return a.Do != plan.Tell }) {
-		steps = append(steps, v.tagInstance(c)...) // last, because EC2 takes few tags a second
+		steps = append(steps, st.tagInstance(c)...) // last, because EC2 takes few tags a second
 	}
 	// whatever it is kept for then, nobody stays to watch it come
-	return append(actions, steps...), !ready && !v.isOverdue(c)
+	return append(actions, steps...), !ready && !st.isOverdue(c)
 }
 
 // adoptClaim makes a claim and its node ours if somebody took our finalizer off or never put it on, as on a claim made
 // by hand, or if the label of the class or the instance is missing.
-func (v state) adoptClaim(c cluster.Claim) (out []plan.Action) {
+func (st state) adoptClaim(c cluster.Claim) (out []plan.Action) {
 	// notices about its instance would not find it quickly
 	unnamed := c.ProviderID != "" && c.Labels[v1.LabelInstance] == ""
 	if !c.Finalizer || c.Labels[awsv1.LabelEC2NodeClass] != c.Class || unnamed {
 		out = append(out, plan.Action{Do: plan.AdoptClaim, Claim: c.Name})
 	}
-	nodes := v.nodes[c.ProviderID]
+	nodes := st.nodes[c.ProviderID]
 	if !c.Is(v1.ConditionRegistered) || len(nodes) != 1 {
 		return out
 	}
@@ -291,31 +291,31 @@ func (v state) adoptClaim(c cluster.Claim) (out []plan.Action) {
 // deletionReason says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs. A node
 // that never initialises ends too, which the in-cluster original leaves running; but not one that is usable by now, or
 // lacks nothing but devices that a DRA driver may serve.
-func (v state) deletionReason(c cluster.Claim) (reason, why string) {
-	now, rules := v.s.Now, v.s.Rules
+func (st state) deletionReason(c cluster.Claim) (reason, why string) {
+	now, rules := st.s.Now, st.s.Rules
 	switch {
-	case c.ProviderID != "" && slices.ContainsFunc(v.nodes[c.ProviderID],
+	case c.ProviderID != "" && slices.ContainsFunc(st.nodes[c.ProviderID],
 		func(n cluster.Node) bool { return !n.Deleting.IsZero() }):
 		return "node_deleted", "its node was deleted"
-	case c.Expired(now) && !v.expiresWithinBudgets(c):
+	case c.Expired(now) && !st.expiresWithinBudgets(c):
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
-	case v.instanceVanished(c):
+	case st.instanceVanished(c):
 		return "garbage_collected", "its instance is gone"
-	case v.blockEnds(c):
+	case st.blockEnds(c):
 		return "capacity_block_expiring", "its capacity block is about to end"
-	case v.instanceStopped(c):
+	case st.instanceStopped(c):
 		return "instance_stopped", "its instance was stopped"
-	case v.typeChanged(c):
-		return instanceChanged, fmt.Sprintf("its instance is a %s now", v.instances[c.ProviderID].Type)
-	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !v.hasJoinedUnknown(c) &&
-		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(v.launchLimit(c))):
-		return launchTimeout, fmt.Sprintf("it was not launched within %s", v.launchLimit(c))
-	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c) && c.LostNode(now):
+	case st.typeChanged(c):
+		return instanceChanged, fmt.Sprintf("its instance is a %s now", st.instances[c.ProviderID].Type)
+	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !st.hasJoinedUnknown(c) &&
+		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(st.launchLimit(c))):
+		return launchTimeout, fmt.Sprintf("it was not launched within %s", st.launchLimit(c))
+	case c.Overdue(now, rules.RegistrationTimeout) && !st.hasJoined(c) && c.LostNode(now):
 		return "node_removed", fmt.Sprintf("its node %s was removed, and none has registered for it within %s",
 			c.NodeName, rules.RegistrationTimeout)
-	case c.Overdue(now, rules.RegistrationTimeout) && !v.hasJoined(c):
+	case c.Overdue(now, rules.RegistrationTimeout) && !st.hasJoined(c):
 		return registrationTimeout, fmt.Sprintf("no node registered for it within %s", rules.RegistrationTimeout)
-	case v.isOverdue(c) && !v.isUsable(c):
+	case st.isOverdue(c) && !st.isUsable(c):
 		return initializationTimeout, fmt.Sprintf("its node was not usable within %s of registering",
 			rules.InitializationTimeout)
 	}
@@ -324,50 +324,50 @@ func (v state) deletionReason(c cluster.Claim) (reason, why string) {
 
 // expiresWithinBudgets reports whether the claim's pool has nodes that expire replaced within its budgets, which
 // disruption does (package drift).
-func (v state) expiresWithinBudgets(c cluster.Claim) bool {
-	p, ok := v.s.PoolOf(c.Pool)
+func (st state) expiresWithinBudgets(c cluster.Claim) bool {
+	p, ok := st.s.PoolOf(c.Pool)
 	return ok && !p.Deleting && p.Disruption.ExpireGently && c.Is(v1.ConditionLaunched)
 }
 
 // instanceVanished reports whether the instance of a launched claim ended, or is not listed any more. A Ready node
 // contradicts the second, and so does a launch or a start within GarbageCollectionMinAge, because EC2 may not show the
 // instance yet.
-func (v state) instanceVanished(c cluster.Claim) bool {
+func (st state) instanceVanished(c cluster.Claim) bool {
 	if c.ProviderID == "" {
 		return false
 	}
-	if i, ok := v.instances[c.ProviderID]; ok {
+	if i, ok := st.instances[c.ProviderID]; ok {
 		return i.Gone()
 	}
 	begun := c.Condition(v1.ConditionLaunched).Since
 	if started := c.StartRequested(); started.After(begun) {
 		begun = started
 	}
-	if v.s.Now.Before(begun.Add(v.s.Rules.GarbageCollectionMinAge)) {
+	if st.s.Now.Before(begun.Add(st.s.Rules.GarbageCollectionMinAge)) {
 		return false
 	}
-	return !slices.ContainsFunc(v.nodes[c.ProviderID], func(n cluster.Node) bool { return n.Ready })
+	return !slices.ContainsFunc(st.nodes[c.ProviderID], func(n cluster.Node) bool { return n.Ready })
 }
 
 // instanceStopped reports whether somebody stopped the instance, the event about which may have been lost. Nobody
 // starts it again for us. Of one that we started just now EC2 may tell what was before.
-func (v state) instanceStopped(c cluster.Claim) bool {
-	i, ok := v.instances[c.ProviderID]
-	return ok && isStopped(i) && (!c.JustStarted(v.s.Now) || !endedOnPurpose(i.StateReason))
+func (st state) instanceStopped(c cluster.Claim) bool {
+	i, ok := st.instances[c.ProviderID]
+	return ok && isStopped(i) && (!c.JustStarted(st.s.Now) || !endedOnPurpose(i.StateReason))
 }
 
 // terminateLeaked terminates instances that carry the cluster's tag and belong to no claim: the claim is gone, or the
 // claim has another instance; and deletes their nodes.
-func (v state) terminateLeaked() []plan.Action {
+func (st state) terminateLeaked() []plan.Action {
 	var out []plan.Action
-	for _, i := range v.s.Instances {
-		if i.Gone() || v.s.Now.Before(i.Launched.Add(v.s.Rules.GarbageCollectionMinAge)) || v.claimHasInstance(i) ||
-			v.isShifted(i) {
+	for _, i := range st.s.Instances {
+		if i.Gone() || st.s.Now.Before(i.Launched.Add(st.s.Rules.GarbageCollectionMinAge)) || st.claimHasInstance(i) ||
+			st.isShifted(i) {
 			continue
 		}
 		out = append(out, plan.Action{Do: plan.Terminate, Instance: i.ID, Reason: "leaked",
 			Why: fmt.Sprintf("no NodeClaim owns it (it was launched for %q)", i.Claim)})
-		for _, n := range v.nodes[i.ProviderID()] {
+		for _, n := range st.nodes[i.ProviderID()] {
 			if n.Deleting.IsZero() {
 				out = append(out, plan.Action{Do: plan.DeleteNode, Node: n.Name, Reason: "leaked",
 					Why: "its instance belongs to no NodeClaim"})

@@ -17,17 +17,17 @@ const (
 
 // countPoolNodes says what the nodes of each pool have, where the pool says something else. Nodes that are on their way
 // out do not count, nor does a claim without an instance.
-func (v state) countPoolNodes() []plan.Action {
+func (st state) countPoolNodes() []plan.Action {
 	has := map[string]resources.List{}
-	for _, h := range v.s.StateNodes() {
-		if h.MarkedForDeletion() || h.Claim != nil &&
-			(h.Claim.ProviderID == "" || h.Claim.Is(v1.ConditionInstanceTerminating)) {
+	for _, node := range st.s.StateNodes() {
+		if node.MarkedForDeletion() || node.Claim != nil &&
+			(node.Claim.ProviderID == "" || node.Claim.Is(v1.ConditionInstanceTerminating)) {
 			continue
 		}
-		has[h.Pool()] = has[h.Pool()].Add(h.Capacity()).Add(resources.List{}.With(string(v1.LimitNodes), 1))
+		has[node.Pool()] = has[node.Pool()].Add(node.Capacity()).Add(resources.List{}.With(string(v1.LimitNodes), 1))
 	}
 	var out []plan.Action
-	for _, p := range v.s.Pools {
+	for _, p := range st.s.Pools {
 		if p.Uncounted || !has[p.Name].Sub(p.Counted).IsZero() {
 			out = append(out, plan.Action{Do: plan.CountPool, Pool: p.Name, Has: has[p.Name]})
 		}
@@ -37,8 +37,8 @@ func (v state) countPoolNodes() []plan.Action {
 
 // registrationOutcome returns how the registration of a node for the claim ended, if it ends with these actions. A pool
 // is told of its own claims only.
-func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cluster.Registration, ended bool) {
-	if p, ok := v.s.PoolOf(c.Pool); !ok || p.UID == "" || p.UID != c.PoolUID {
+func (st state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cluster.Registration, ended bool) {
+	if p, ok := st.s.PoolOf(c.Pool); !ok || p.UID == "" || p.UID != c.PoolUID {
 		return cluster.Registration{}, false
 	}
 	for _, a := range actions {
@@ -48,7 +48,7 @@ func (v state) registrationOutcome(c cluster.Claim, actions []plan.Action) (o cl
 		case a.Do == plan.DeleteClaim && a.Reason == registrationTimeout:
 			return cluster.Registration{ClaimUID: c.UID, Reason: v1.ReasonRegistrationFailed, Message: a.Why}, true
 		case a.Do == plan.DeleteClaim && a.Reason == launchFailed:
-			i, _ := v.endedEarly(c)
+			i, _ := st.endedEarly(c)
 			reason, message := explainEnd(i.StateReason)
 			return cluster.Registration{ClaimUID: c.UID, Reason: reason, Message: message}, true
 		case a.Do == plan.DeleteClaim && a.Reason == launchTimeout:

@@ -15,34 +15,34 @@ import (
 
 // registerClaim matches a launched claim with the one node of its provider id. The unregistered taint is
 // dropped if the user brought it; Joiner's own user data does not set it, so that pods need not wait for this step.
-func (v registrar) registerClaim(c cluster.Claim) []plan.Action {
-	nodes := v.nodes[c.ProviderID]
+func (r registrar) registerClaim(c cluster.Claim) []plan.Action {
+	nodes := r.nodes[c.ProviderID]
 	switch {
 	case len(nodes) == 0:
-		return v.writeCondition(c, v.absentNode(c))
+		return r.writeCondition(c, r.absentNode(c))
 	case len(nodes) > 1:
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False",
+		return r.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "False",
 			Reason:  v1.ReasonMultipleNodesFound,
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
 	n := nodes[0]
 	if lacksPartition(c) {
-		i := v.instances[c.ProviderID]
+		i := r.instances[c.ProviderID]
 		if i.Partition == 0 {
-			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown",
+			return r.writeCondition(c, cluster.Condition{Type: v1.ConditionRegistered, Status: "Unknown",
 				Reason:  reasonPartitionUnknown,
 				Message: "EC2 has not told yet which partition of the placement group the instance is in"})
 		}
 		labels := map[string]string{instancetypes.LabelPartition: strconv.Itoa(int(i.Partition))}
-		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, v.registerNode(c, n)...)
+		return append([]plan.Action{{Do: plan.AdoptClaim, Claim: c.Name, Labels: labels}}, r.registerNode(c, n)...)
 	}
-	return v.registerNode(c, n)
+	return r.registerNode(c, n)
 }
 
 // hasJoined reports whether the claim's one node is there and can be registered in this pass. Nobody did before,
 // because passes died: that is no fault of the node.
-func (v index) hasJoined(c cluster.Claim) bool {
-	return len(v.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || v.instances[c.ProviderID].Partition != 0)
+func (x index) hasJoined(c cluster.Claim) bool {
+	return len(x.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || x.instances[c.ProviderID].Partition != 0)
 }
 
 // lacksPartition reports whether the partition of the claim's placement group is not known yet.
@@ -58,15 +58,15 @@ func NotJoined() cluster.Condition {
 }
 
 // absentNode returns the condition of a claim that has no node: none yet, or none any more.
-func (v index) absentNode(c cluster.Claim) cluster.Condition {
+func (x index) absentNode(c cluster.Claim) cluster.Condition {
 	k := NotJoined()
-	other, misnamed := v.misnamed[c.ProviderID]
+	other, misnamed := x.misnamed[c.ProviderID]
 	switch {
 	case c.NodeName != "":
 		k.Message = "its node " + c.NodeName + " was removed from the cluster"
 	case misnamed:
 		k.Message = fmt.Sprintf("node %s carries this provider id, and EC2 calls the instance %s: a node has the name of its instance",
-			other, v.instances[c.ProviderID].NodeName)
+			other, x.instances[c.ProviderID].NodeName)
 	}
 	return k
 }
@@ -76,11 +76,11 @@ const reasonPartitionUnknown = "PartitionUnknown"
 
 // registerNode registers the node, and says in the same write what it lacks to be initialized; one that lacks nothing
 // is initialized too.
-func (v registrar) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
+func (r registrar) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
 	status := plan.Action{Do: plan.WriteStatus, Claim: c.Name, NodeName: n.Name, Conditions: []cluster.Condition{
 		{Type: v1.ConditionRegistered, Status: "True"}}}
 	out := []plan.Action{{Do: plan.RegisterNode, Claim: c.Name, Node: n.Name}}
-	for _, a := range v.initializeAs(c, withTaints(n, c)) {
+	for _, a := range r.initializeAs(c, withTaints(n, c)) {
 		if a.Do == plan.WriteStatus {
 			status.Conditions = append(status.Conditions, a.Conditions...)
 		} else {
@@ -102,10 +102,10 @@ func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
 }
 
 // tagInstance has the instance of a registered claim named after its node, claim and cluster, once.
-func (v registrar) tagInstance(c cluster.Claim) []plan.Action {
-	i, ok := v.instances[c.ProviderID]
-	nodes := v.nodes[c.ProviderID]
-	if !ok || i.Gone() || v.isShifted(i) || len(nodes) != 1 ||
+func (r registrar) tagInstance(c cluster.Claim) []plan.Action {
+	i, ok := r.instances[c.ProviderID]
+	nodes := r.nodes[c.ProviderID]
+	if !ok || i.Gone() || r.isShifted(i) || len(nodes) != 1 ||
 		c.Annotations[awsv1.AnnotationInstanceTagged] == "true" && c.Annotations[awsv1.AnnotationClusterNameTagged] == "true" {
 		return nil
 	}
@@ -113,23 +113,23 @@ func (v registrar) tagInstance(c cluster.Claim) []plan.Action {
 }
 
 // initializeNode checks a registered node in the order
-func (v registrar) initializeNode(c cluster.Claim) []plan.Action {
-	nodes := v.nodes[c.ProviderID]
+func (r registrar) initializeNode(c cluster.Claim) []plan.Action {
+	nodes := r.nodes[c.ProviderID]
 	if len(nodes) != 1 {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown",
+		return r.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown",
 			Reason:  v1.ReasonNodeNotFound,
 			Message: fmt.Sprintf("%d nodes carry this provider id", len(nodes))})
 	}
-	return v.initializeAs(c, nodes[0])
+	return r.initializeAs(c, nodes[0])
 }
 
 // initializeAs is initialize for the claim's one node.
-func (v registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
-	if open := v.openHeldNode(c, n); open != nil {
+func (r registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
+	if open := r.openHeldNode(c, n); open != nil {
 		return open
 	}
-	if reason, message := v.whyUninitialized(c, n); reason != "" {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason,
+	if reason, message := r.whyUninitialized(c, n); reason != "" {
+		return r.writeCondition(c, cluster.Condition{Type: v1.ConditionInitialized, Status: "Unknown", Reason: reason,
 			Message: message})
 	}
 	return []plan.Action{
@@ -140,29 +140,29 @@ func (v registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 }
 
 // openHeldNode takes the hold off the claim's node, unless it is held for pods still.
-func (v registrar) openHeldNode(c cluster.Claim, n cluster.Node) []plan.Action {
+func (r registrar) openHeldNode(c cluster.Claim, n cluster.Node) []plan.Action {
 	t, held := nomination.TaintOf(c)
 	if !n.Ready || !held || !nomination.IsHeld(n) {
 		return nil
 	}
-	why := nomination.ReleaseReason(t, n, v.waiting, v.s.Now)
-	if why == "" || v.evictions.AwaitsPods(c, n) {
+	why := nomination.ReleaseReason(t, n, r.waiting, r.s.Now)
+	if why == "" || r.evictions.AwaitsPods(c, n) {
 		return nil
 	}
 	return []plan.Action{{Do: plan.OpenNode, Claim: c.Name, Node: n.Name, Why: why}}
 }
 
 // reopenNode opens the node of an initialized claim that its kubelet has made anew, with the hold of its boot.
-func (v registrar) reopenNode(c cluster.Claim) []plan.Action {
-	if nodes := v.nodes[c.ProviderID]; len(nodes) == 1 {
-		return v.openHeldNode(c, nodes[0])
+func (r registrar) reopenNode(c cluster.Claim) []plan.Action {
+	if nodes := r.nodes[c.ProviderID]; len(nodes) == 1 {
+		return r.openHeldNode(c, nodes[0])
 	}
 	return nil
 }
 
 // whyUninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing
 // does.
-func (v index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
+func (x index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
 	if !n.Ready {
 		return v1.ReasonNodeNotReady, "the node is not Ready"
 	}
@@ -178,19 +178,19 @@ func (v index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, messag
 			return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() + " is still on the node"
 		}
 	}
-	if t, found := c.AgentTaint(n, v.s.Now); found {
+	if t, found := c.AgentTaint(n, x.s.Now); found {
 		return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() +
 			" is still on the node; its NodePool does not declare it under startupTaints"
 	}
-	if missing := v.missingResources(c, n); len(missing) > 0 {
+	if missing := x.missingResources(c, n); len(missing) > 0 {
 		return v1.ReasonResourceNotRegistered,
-			"the node does not offer " + missing[0] + " yet" + v.describeServer(missing[0])
+			"the node does not offer " + missing[0] + " yet" + x.describeServer(missing[0])
 	}
 	return "", ""
 }
 
 // writeCondition writes a condition if it says something new.
-func (v index) writeCondition(c cluster.Claim, k cluster.Condition) []plan.Action {
+func (x index) writeCondition(c cluster.Claim, k cluster.Condition) []plan.Action {
 	have := c.Condition(k.Type)
 	if have.Status == k.Status && have.Reason == k.Reason && have.Message == k.Message {
 		return nil

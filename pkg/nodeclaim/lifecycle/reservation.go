@@ -10,23 +10,23 @@ import (
 )
 
 // blockEnds reports whether the claim's capacity block is about to end: its pods leave before EC2 ends the instance.
-func (v index) blockEnds(c cluster.Claim) bool {
-	class, ok := v.s.ClassOf(c.Class)
+func (x index) blockEnds(c cluster.Claim) bool {
+	class, ok := x.s.ClassOf(c.Class)
 	id := c.Labels[instancetypes.LabelReservationID]
 	return ok && id != "" && slices.ContainsFunc(class.Reservations, func(r instancetypes.Reservation) bool {
-		return r.ID == id && r.Kind == instancetypes.CapacityBlock && r.Ending(v.s.Now)
+		return r.ID == id && r.Kind == instancetypes.CapacityBlock && r.Ending(x.s.Now)
 	})
 }
 
 // relabelOnDemand relabels a claim and its node whose instance lost its reservation, and so is on-demand now. The other
 // way round does not happen: what is not launched into a reservation does not use one.
-func (v registrar) relabelOnDemand(c cluster.Claim) []plan.Action {
-	i, ok := v.instances[c.ProviderID]
+func (r registrar) relabelOnDemand(c cluster.Claim) []plan.Action {
+	i, ok := r.instances[c.ProviderID]
 	if !ok || i.CapacityType != instancetypes.OnDemand || c.Labels[v1.LabelCapacityType] != instancetypes.Reserved {
 		return nil
 	}
 	var out []plan.Action
-	for _, n := range v.nodes[c.ProviderID] {
+	for _, n := range r.nodes[c.ProviderID] {
 		out = append(out, plan.Action{Do: plan.Unreserve, Claim: c.Name, Node: n.Name,
 			Why: "its instance is in no capacity reservation any more"})
 	}

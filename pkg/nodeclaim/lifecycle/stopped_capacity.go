@@ -22,15 +22,15 @@ func isStopped(i cluster.Instance) bool { return i.State == "stopping" || i.Stat
 
 // stopWarmed has the initialized node of stopped capacity stopped when its DaemonSets have their images. One that got
 // pods of somebody else, which tolerate everything, runs on, and the buffer gets another.
-func (v state) stopWarmed(c cluster.Claim) []plan.Action {
-	nodes := v.nodes[c.ProviderID]
+func (st state) stopWarmed(c cluster.Claim) []plan.Action {
+	nodes := st.nodes[c.ProviderID]
 	if len(nodes) != 1 {
 		return nil
 	}
 	waits := 0
-	for _, p := range v.pods.onNode(nodes[0].Name) {
-		if p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode && drain.RemovesPod(p, v.s.Now) {
-			return v.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "False",
+	for _, p := range st.pods.onNode(nodes[0].Name) {
+		if p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode && drain.RemovesPod(p, st.s.Now) {
+			return st.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "False",
 				Reason: v1.ReasonStarted, Message: "pod " + p.Key() + " runs on it"})
 		}
 		if p.Active() && !p.Ready {
@@ -38,27 +38,27 @@ func (v state) stopWarmed(c cluster.Claim) []plan.Action {
 		}
 	}
 	since := c.Condition(v1.ConditionInitialized).Since
-	if v.s.Now.Before(since.Add(warmsFor)) || waits > 0 && v.s.Now.Before(since.Add(warmsAtMost)) {
-		return v.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "Unknown",
+	if st.s.Now.Before(since.Add(warmsFor)) || waits > 0 && st.s.Now.Before(since.Add(warmsAtMost)) {
+		return st.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "Unknown",
 			Reason: v1.ReasonWarming, Message: "its node pulls the images of DaemonSets"})
 	}
 	// written before EC2 is asked, so that who hears of the stop knows whose it is
-	return v.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "Unknown",
+	return st.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "Unknown",
 		Reason: v1.ReasonStopping, Message: "its instance is stopped"})
 }
 
 // advanceStopped is the step of a claim whose instance we stop or have stopped.
-func (v state) advanceStopped(c cluster.Claim) (actions []plan.Action, busy bool) {
-	if reason, why := v.stoppedEnds(c); reason != "" {
+func (st state) advanceStopped(c cluster.Claim) (actions []plan.Action, busy bool) {
+	if reason, why := st.stoppedEnds(c); reason != "" {
 		return []plan.Action{{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}}, true
 	}
-	i, listed := v.instances[c.ProviderID]
+	i, listed := st.instances[c.ProviderID]
 	waits := c.Is(v1.ConditionStopped)
 	switch {
 	case !listed:
 		return nil, false
 	case i.State == "stopped":
-		return v.leaveStopped(c), false
+		return st.leaveStopped(c), false
 	case i.State == "stopping":
 		return nil, true
 	case !waits:
@@ -71,20 +71,20 @@ func (v state) advanceStopped(c cluster.Claim) (actions []plan.Action, busy bool
 
 // stoppedEnds says why a claim whose instance is stopped must go. Its instance may not be what was launched: it was
 // changed or started by somebody else.
-func (v state) stoppedEnds(c cluster.Claim) (reason, why string) {
-	i, listed := v.instances[c.ProviderID]
+func (st state) stoppedEnds(c cluster.Claim) (reason, why string) {
+	i, listed := st.instances[c.ProviderID]
 	stopped := c.Condition(v1.ConditionStopped)
 	switch {
-	case c.Expired(v.s.Now):
+	case c.Expired(st.s.Now):
 		return "expired", fmt.Sprintf("it is older than %s", c.ExpireAfter)
-	case v.instanceVanished(c):
+	case st.instanceVanished(c):
 		return "garbage_collected", "its instance is gone"
 	case !listed:
 		return "", ""
-	case v.typeChanged(c):
+	case st.typeChanged(c):
 		return instanceChanged, fmt.Sprintf("its instance was made a %s by somebody else", i.Type)
 	case stopped.Status == "True" && !isStopped(i) && c.StartRequested().IsZero() &&
-		!v.s.Now.Before(stopped.Since.Add(v.s.Rules.GarbageCollectionMinAge)):
+		!st.s.Now.Before(stopped.Since.Add(st.s.Rules.GarbageCollectionMinAge)):
 		return "instance_started", "its instance was started by somebody else"
 	}
 	return "", ""
@@ -95,17 +95,17 @@ const instanceChanged = "instance_changed"
 
 // typeChanged reports whether the instance of stopped capacity is of another type than was launched. Only a stopped
 // instance can be changed, which may be started for pods before anybody sees that.
-func (v state) typeChanged(c cluster.Claim) bool {
+func (st state) typeChanged(c cluster.Claim) bool {
 	launched := c.Labels[corev1.LabelInstanceTypeStable]
-	i, listed := v.instances[c.ProviderID]
+	i, listed := st.instances[c.ProviderID]
 	return c.Annotations[v1.AnnotationStoppedCapacity] == "true" && listed && launched != "" && i.Type != "" &&
 		i.Type != launched
 }
 
 // leaveStopped lets go of the Node of a stopped instance, and then says on the claim that it waits. Nothing runs on
 // the node, so that nothing is drained.
-func (v state) leaveStopped(c cluster.Claim) (out []plan.Action) {
-	for _, n := range v.nodes[c.ProviderID] {
+func (st state) leaveStopped(c cluster.Claim) (out []plan.Action) {
+	for _, n := range st.nodes[c.ProviderID] {
 		if n.Deleting.IsZero() {
 			out = append(out, plan.Action{Do: plan.DeleteNode, Claim: c.Name, Node: n.Name,
 				Why: "its instance is stopped"})
@@ -136,9 +136,9 @@ func StartedConditions() []cluster.Condition {
 }
 
 // noteStarted says on a claim whose stopped instance was started that its node is as others are.
-func (v registrar) noteStarted(c cluster.Claim) []plan.Action {
+func (r registrar) noteStarted(c cluster.Claim) []plan.Action {
 	if c.Condition(v1.ConditionStopped).Reason != v1.ReasonStarting || !c.Is(v1.ConditionInitialized) {
 		return nil
 	}
-	return v.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "False", Reason: v1.ReasonStarted})
+	return r.writeCondition(c, cluster.Condition{Type: v1.ConditionStopped, Status: "False", Reason: v1.ReasonStarted})
 }

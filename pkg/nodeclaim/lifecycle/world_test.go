@@ -28,9 +28,9 @@ func rules() cluster.Settings {
 
 // rulesFrom reads "rules repair detach=20m".
 func rulesFrom(a args) cluster.Settings {
-	r := rules()
-	r.NodeRepair, r.DetachTimeout = a.has("repair"), a.duration("detach")
-	return r
+	settings := rules()
+	settings.NodeRepair, settings.DetachTimeout = a.has("repair"), a.duration("detach")
+	return settings
 }
 
 // poolFrom reads "pool p uid=u nodes=2 cpu=4000 gently deleting in=(a,b) told=usw2-az1 unhealthy=1". It is limited

@@ -40,29 +40,29 @@ func shiftedZones(s cluster.Snapshot) map[string]string {
 
 // isShifted reports whether traffic is shifted away from the instance's zone. EC2 is then not asked to change the
 // instance: calls about a zone that fails are repeated by everybody at once.
-func (v index) isShifted(i cluster.Instance) bool {
-	_, away := v.away[i.Zone]
+func (x index) isShifted(i cluster.Instance) bool {
+	_, away := x.away[i.Zone]
 	return away
 }
 
 // tellKept says that an instance of the claim is not terminated while its zone is shifted away from.
-func (v index) tellKept(c cluster.Claim, instance, zone string) plan.Action {
+func (x index) tellKept(c cluster.Claim, instance, zone string) plan.Action {
 	return plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: v1.ReasonZonalShiftActive,
 		Every: tellShiftEvery,
 		Why: fmt.Sprintf("instance %s is in zonally shifted availability zone %s (%s), skipping termination",
-			instance, zone, v.away[zone])}
+			instance, zone, x.away[zone])}
 }
 
 // announceShifts tells pools that a zone of theirs is shifted away from, and that it is theirs again. What was told is
 // noted on the pool after it was told.
-func (v index) announceShifts() (out []plan.Action) {
-	if v.s.Shifts == nil {
+func (x index) announceShifts() (out []plan.Action) {
+	if x.s.Shifts == nil {
 		return nil
 	}
-	for _, p := range v.s.Pools {
-		zones := v.zonesOf(p)
+	for _, p := range x.s.Pools {
+		zones := x.zonesOf(p)
 		var told []string
-		for _, id := range v.s.Shifts.ZoneIDs {
+		for _, id := range x.s.Shifts.ZoneIDs {
 			zone, affected := zones[id]
 			if !affected {
 				continue
@@ -75,7 +75,7 @@ func (v index) announceShifts() (out []plan.Action) {
 			}
 		}
 		for _, id := range p.ToldShifts {
-			if zone, affected := zones[id]; affected && !slices.Contains(v.s.Shifts.ZoneIDs, id) {
+			if zone, affected := zones[id]; affected && !slices.Contains(x.s.Shifts.ZoneIDs, id) {
 				out = append(out, plan.Action{Do: plan.Tell, Pool: p.Name, Reason: v1.ReasonZonalShiftCleared,
 					Why: fmt.Sprintf("Zonal shift cleared: offerings in zone %s (%s) are restored for this NodePool", zone, id)})
 			}
@@ -89,8 +89,8 @@ func (v index) announceShifts() (out []plan.Action) {
 
 // zonesOf are the zones that the pool may launch in, by id: those with a subnet of its class that its requirements
 // allow.
-func (v index) zonesOf(p cluster.Pool) map[string]string {
-	class, _ := v.s.ClassOf(p.Class)
+func (x index) zonesOf(p cluster.Pool) map[string]string {
+	class, _ := x.s.ClassOf(p.Class)
 	out := map[string]string{}
 	for _, zone := range slices.Sorted(maps.Keys(class.ZoneIDs)) {
 		id := class.ZoneIDs[zone]

@@ -263,7 +263,7 @@ type rootCount struct{ all, free int64 }
 
 // addBundles gives the nodes the bundles that their devices make. Those that pods of a node have are there for them;
 // what of the other devices is left for more says what is free, whoever has the rest.
-func (k DeviceCounts) addBundles(s *cluster.Snapshot) {
+func (counts DeviceCounts) addBundles(s *cluster.Snapshot) {
 	bundles := s.Devices.Bundles()
 	if len(bundles) == 0 {
 		return
@@ -281,7 +281,7 @@ func (k DeviceCounts) addBundles(s *cluster.Snapshot) {
 		n := &s.Nodes[i]
 		for _, parts := range bundles {
 			name := parts[0].Resource
-			all, free := k.bundlesOn(n.Name, parts)
+			all, free := counts.bundlesOn(n.Name, parts)
 			if all > 0 {
 				n.Capacity = n.Capacity.With(name, all)
 				n.Allocatable = n.Allocatable.With(name, min(all, free+had[[2]string{n.Name, name}]))
@@ -291,8 +291,8 @@ func (k DeviceCounts) addBundles(s *cluster.Snapshot) {
 }
 
 // bundlesOn returns the number of bundles of these parts on a node, and how many of them nobody has.
-func (k DeviceCounts) bundlesOn(node string, parts []cluster.DeviceClass) (all, free int64) {
-	on := func(c cluster.DeviceClass) map[string]rootCount { return k[node][c.Name].roots }
+func (counts DeviceCounts) bundlesOn(node string, parts []cluster.DeviceClass) (all, free int64) {
+	on := func(c cluster.DeviceClass) map[string]rootCount { return counts[node][c.Name].roots }
 	for _, root := range slices.Sorted(maps.Keys(on(parts[0]))) {
 		all += cluster.BundlesOnRoot(parts, func(c cluster.DeviceClass) int64 { return on(c)[root].all })
 		free += cluster.BundlesOnRoot(parts, func(c cluster.DeviceClass) int64 { return on(c)[root].free })

@@ -240,8 +240,8 @@ func TestBundlesOfANode(t *testing.T) {
 		const single = "deviceclass.resource.kubernetes.io/gpu.nvidia.com"
 		serving := append(translate.ServingClasses(classes, single), translate.ServingClasses(classes, "nvidia.com/gpu")...)
 		serving = append(serving, translate.ServingClasses(classes, name)...)
-		for _, k := range serving {
-			s.Devices.Classes = append(s.Devices.Classes, k.DeviceClass)
+		for _, class := range serving {
+			s.Devices.Classes = append(s.Devices.Classes, class.DeviceClass)
 		}
 		var published []translate.DeviceSlice
 		for _, one := range c.slices {

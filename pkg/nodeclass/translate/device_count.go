@@ -55,9 +55,9 @@ func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules [
 		}) {
 			out.tainted[d.Name] = true
 		}
-		for _, k := range classes {
-			if k.selector.selectsDevice(in.Spec.Driver, d) && !slices.Contains(out.selected[k.Name], d.Name) {
-				out.selected[k.Name] = append(out.selected[k.Name], d.Name)
+		for _, class := range classes {
+			if class.selector.selectsDevice(in.Spec.Driver, d) && !slices.Contains(out.selected[class.Name], d.Name) {
+				out.selected[class.Name] = append(out.selected[class.Name], d.Name)
 				if root, is := attributeOf(in.Spec.Driver, d, pcieRootDomain, pcieRoot).(string); is {
 					out.roots[d.Name] = root
 				}
@@ -107,7 +107,7 @@ func CountDevices(published []DeviceSlice, taken map[DeviceID]string, classes []
 
 // addPool counts the devices of a pool. Of devices that take from the same counters, as partitions of one GPU do, one
 // is counted.
-func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string,
+func (counts DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[DeviceID]string,
 	group map[string]string) {
 	type device struct {
 		class, name, node, root string
@@ -137,14 +137,14 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		if slices.ContainsFunc(sets[d.name], func(set string) bool { return counted[[2]string{d.class, set}] }) {
 			continue
 		}
-		if k[d.node] == nil {
-			k[d.node] = map[string]deviceCount{}
+		if counts[d.node] == nil {
+			counts[d.node] = map[string]deviceCount{}
 		}
-		n := k[d.node][d.class]
+		n := counts[d.node][d.class]
 		through, gone := taken[DeviceID{pool, d.name}]
 		if d.tainted && !gone {
 			n.tainted++
-			k[d.node][d.class] = n
+			counts[d.node][d.class] = n
 			continue
 		}
 		if d.root != "" && len(sets[d.name]) == 0 {
@@ -163,7 +163,7 @@ func (k DeviceCounts) addPool(pool devicePool, parts []DeviceSlice, taken map[De
 		if gone {
 			n.others++
 		}
-		k[d.node][d.class] = n
+		counts[d.node][d.class] = n
 	}
 }
 
@@ -195,17 +195,17 @@ func (n *deviceCount) addOnRoot(root string, taken bool) {
 
 // AddTo gives the nodes of a snapshot the resources that classes serve, and the bundles of which the snapshot knows the
 // parts. What pods on a node got through the same class by another name of the resource is not there for this one.
-func (k DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
-	if len(k) == 0 {
+func (counts DeviceCounts) AddTo(s *cluster.Snapshot, classes []DeviceClass) {
+	if len(counts) == 0 {
 		return
 	}
-	k.addBundles(s)
-	asked := k.askedOnNodes(s.Pods)
+	counts.addBundles(s)
+	asked := counts.askedOnNodes(s.Pods)
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		offered := n.Allocatable
 		for _, c := range classes {
-			has := k[n.Name][c.Name]
+			has := counts[n.Name][c.Name]
 			if slices.ContainsFunc(c.taints, DeviceTaintRule.anyDevice) && !cluster.IsClaimed(c.Resource) {
 				has.all -= has.free // no pod that requests it as an extended resource gets one more
 			}
@@ -239,11 +239,11 @@ func askedBeside(c DeviceClass, classes []DeviceClass, asked map[string]int64) (
 }
 
 // askedOnNodes returns what pods on the counted nodes ask for of extended resources, by node and resource.
-func (k DeviceCounts) askedOnNodes(pods []cluster.Pod) map[string]map[string]int64 {
+func (counts DeviceCounts) askedOnNodes(pods []cluster.Pod) map[string]map[string]int64 {
 	asked := map[string]map[string]int64{}
 	for _, p := range pods {
 		for _, e := range p.Need.Extended {
-			if p.NodeName != "" && k[p.NodeName] != nil {
+			if p.NodeName != "" && counts[p.NodeName] != nil {
 				if asked[p.NodeName] == nil {
 					asked[p.NodeName] = map[string]int64{}
 				}

@@ -123,12 +123,12 @@ func (c namedClaim) otherUser(pods map[types.UID]bool) (who string) {
 }
 
 // stayer returns who has the devices that the pod has, and does not go when its node does; empty for nobody.
-func (x sharers) stayer(p *cluster.Pod) string {
-	if x.apart && x.others == "" {
-		i := slices.IndexFunc(x.pods, func(q *cluster.Pod) bool { return q.NodeName != p.NodeName })
-		return fmt.Sprintf("pod %s on node %s", x.pods[i].Name, x.pods[i].NodeName)
+func (s sharers) stayer(p *cluster.Pod) string {
+	if s.apart && s.others == "" {
+		i := slices.IndexFunc(s.pods, func(q *cluster.Pod) bool { return q.NodeName != p.NodeName })
+		return fmt.Sprintf("pod %s on node %s", s.pods[i].Name, s.pods[i].NodeName)
 	}
-	return x.others
+	return s.others
 }
 
 // askOfNamed returns what the pod lacks of the devices of a ResourceClaim that it names, and where that counts. It

@@ -60,44 +60,44 @@ const (
 )
 
 // WritePass writes the record into the log, and the whole pass into the bucket. Repeating it stores the same again.
-func (d PassWriter) WritePass(ctx context.Context, t decisionlog.Pass) error {
-	failed := len(t.Faults) > 0
+func (w PassWriter) WritePass(ctx context.Context, p decisionlog.Pass) error {
+	failed := len(p.Faults) > 0
 	var err error
-	if d.Bucket != "" && (failed || d.Of == Whole) {
-		t.Snapshot = t.Key()
-		if err = d.putPass(ctx, t); err != nil {
-			t.Snapshot = ""
+	if w.Bucket != "" && (failed || w.Of == Whole) {
+		p.Snapshot = p.Key()
+		if err = w.putPass(ctx, p); err != nil {
+			p.Snapshot = ""
 		}
 	}
-	if failed || d.Of != Nothing {
-		d.Log.Info("decision", "decision", t.Record)
+	if failed || w.Of != Nothing {
+		w.Log.Info("decision", "decision", p.Record)
 	}
 	switch {
-	case failed && t.Snapshot != "":
-		d.Log.Error("Joiner itself failed about a part of the pass: replay it and report it", "faults", len(t.Faults),
-			"snapshot", "s3://"+d.Bucket+"/"+t.Snapshot, "replay",
-			"aws s3 cp s3://"+d.Bucket+"/"+t.Snapshot+" pass.json.gz && joiner replay pass.json.gz")
+	case failed && p.Snapshot != "":
+		w.Log.Error("Joiner itself failed about a part of the pass: replay it and report it", "faults", len(p.Faults),
+			"snapshot", "s3://"+w.Bucket+"/"+p.Snapshot, "replay",
+			"aws s3 cp s3://"+w.Bucket+"/"+p.Snapshot+" pass.json.gz && joiner replay pass.json.gz")
 	case failed:
-		d.Log.Error("Joiner itself failed about a part of the pass, which is stored nowhere", "faults", len(t.Faults))
+		w.Log.Error("Joiner itself failed about a part of the pass, which is stored nowhere", "faults", len(p.Faults))
 	}
 	return err
 }
 
-func (d PassWriter) putPass(ctx context.Context, t decisionlog.Pass) error {
-	if n := len(t.Saw.Pods); n > mostPods {
+func (w PassWriter) putPass(ctx context.Context, p decisionlog.Pass) error {
+	if n := len(p.Saw.Pods); n > mostPods {
 		return fmt.Errorf("put pass: of clusters with more than %d pods none is stored, this one has %d", mostPods, n)
 	}
-	b, err := t.Encode()
+	b, err := p.Encode()
 	if err != nil {
 		return err
 	}
 	if len(b) > mostBytes {
 		return fmt.Errorf("put pass: it is larger than %d MiB", mostBytes>>20)
 	}
-	_, err = d.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &d.Bucket, Key: &t.Snapshot, Body: bytes.NewReader(b),
+	_, err = w.S3.PutObject(ctx, &s3.PutObjectInput{Bucket: &w.Bucket, Key: &p.Snapshot, Body: bytes.NewReader(b),
 		ContentType: aws.String(passType)})
 	if err != nil {
-		return fmt.Errorf("put pass into bucket %s: %w", d.Bucket, err)
+		return fmt.Errorf("put pass into bucket %s: %w", w.Bucket, err)
 	}
 	return nil
 }

@@ -77,11 +77,11 @@ func of(t *testing.T, at time.Time) decisionlog.Pass {
 
 func TestPassesAreFoundByTheirTime(t *testing.T) {
 	b, log := bucket{"catalog.json.gz": nil, "passes/2026/11/22/01/notes.txt": nil}, &bytes.Buffer{}
-	d := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b"}
+	w := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b"}
 	start := time.Date(2026, 11, 22, 1, 30, 0, 0, time.UTC)
 	for i := range 8 {
 		for range 2 { // repeated calls store one
-			if err := d.WritePass(t.Context(), of(t, start.Add(time.Duration(i)*10*time.Minute))); err != nil {
+			if err := w.WritePass(t.Context(), of(t, start.Add(time.Duration(i)*10*time.Minute))); err != nil {
 				t.Fatal(err)
 			}
 		}
@@ -110,7 +110,7 @@ func TestPassesAreFoundByTheirTime(t *testing.T) {
 // What cannot be stored is still in the log, without a reference to what is not there.
 func TestAPassThatCannotBeStored(t *testing.T) {
 	b, log := bucket{}, &bytes.Buffer{}
-	d := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "other"}
+	w := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "other"}
 	large := of(t, time.Unix(0, 0))
 	large.Saw.Pods = make([]cluster.Pod, 30_001)
 	for _, c := range []struct {
@@ -118,7 +118,7 @@ func TestAPassThatCannotBeStored(t *testing.T) {
 		want string
 	}{{of(t, time.Unix(0, 0)), "put pass into bucket other: access denied"}, {large, "more than 30000 pods"}} {
 		log.Reset()
-		err := d.WritePass(t.Context(), c.pass)
+		err := w.WritePass(t.Context(), c.pass)
 		if err == nil || !strings.Contains(err.Error(), c.want) || !strings.Contains(log.String(), `"msg":"decision"`) || strings.Contains(log.String(), "snapshot") {
 			t.Errorf("%v, %s", err, log)
 		}
@@ -138,8 +138,8 @@ func TestAPassThatFailedIsStored(t *testing.T) {
 				made.AddFaults(plan.Fault{Kind: cluster.WaitingPods, Name: "team-b/1234", Pods: []string{"team-b/evil-1"}, Why: "index out of range", Stack: []string{"f f.go:7"}})
 			}
 			b, log := bucket{}, &bytes.Buffer{}
-			d := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b", Of: of}
-			if err := d.WritePass(t.Context(), made); err != nil {
+			w := archive.PassWriter{Log: slog.New(slog.NewJSONHandler(log, nil)), S3: b, Bucket: "b", Of: of}
+			if err := w.WritePass(t.Context(), made); err != nil {
 				t.Fatal(err)
 			}
 			stored, line := len(b) == 1, strings.Contains(log.String(), `"msg":"decision"`)

@@ -78,9 +78,9 @@ func (refusal) Do(r *http.Request) (*http.Response, error) {
 func TestCurrencyOfARegion(t *testing.T) {
 	for region, want := range map[string]float64{"us-west-2": 0.096, "cn-north-1": 0.7} {
 		http := &answers{body: `{"PriceList":["{\"product\":{\"attributes\":{\"instanceType\":\"m5.large\"}},\"terms\":{\"OnDemand\":{\"b\":{\"priceDimensions\":{\"1\":{\"pricePerUnit\":{\"USD\":\"0.096\",\"CNY\":\"0.7\"}}}}}}}"]}`}
-		m := &CatalogRefresher{region: region, pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: http, Credentials: aws.AnonymousCredentials{}})}
+		r := &CatalogRefresher{region: region, pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: http, Credentials: aws.AnonymousCredentials{}})}
 		out := map[string]float64{}
-		if n, err := m.readPriceList(t.Context(), "Shared", "Compute Instance", out); n != 1 || err != nil || out["m5.large"] != want || !strings.Contains(http.asked, region) {
+		if n, err := r.readPriceList(t.Context(), "Shared", "Compute Instance", out); n != 1 || err != nil || out["m5.large"] != want || !strings.Contains(http.asked, region) {
 			t.Errorf("%s: %d products, error %v, prices %v, asked for %s", region, n, err, out, http.asked)
 		}
 	}
@@ -89,7 +89,7 @@ func TestCurrencyOfARegion(t *testing.T) {
 // What an image of EC2 is to us; one is deprecated from its date on, and an architecture without nodes is none.
 func TestAnImageOfEC2(t *testing.T) {
 	now := time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC)
-	f := &ClassResolver{Now: func() time.Time { return now }}
+	r := &ClassResolver{Now: func() time.Time { return now }}
 	for _, test := range []struct {
 		arch             types.ArchitectureValues
 		made, deprecated string
@@ -105,7 +105,7 @@ func TestAnImageOfEC2(t *testing.T) {
 		if test.deprecated != "" {
 			in.DeprecationTime = aws.String(test.deprecated)
 		}
-		got, ok := f.nodeImages(in)
+		got, ok := r.nodeImages(in)
 		if d := cmp.Diff(test.want, got); d != "" || ok == test.none {
 			t.Errorf("%s of %s: found %t (-want +got):\n%s", test.arch, test.made, ok, d)
 		}
@@ -123,8 +123,8 @@ func TestTheNewestSpotPriceHolds(t *testing.T) {
 	unread := strings.ReplaceAll(item("n/a", "2026-11-20T11:30:00.000Z"), "us-west-2a", "us-west-2b")
 	for _, items := range []string{older + newer, newer + older, unread + older + newer, newer + unread + older} {
 		body := `<DescribeSpotPriceHistoryResponse xmlns="http://ec2.amazonaws.com/doc/2016-11-15/"><spotPriceHistorySet>` + items + `</spotPriceHistorySet></DescribeSpotPriceHistoryResponse>`
-		m := &CatalogRefresher{ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &answers{body: body}, Credentials: aws.AnonymousCredentials{}})}
-		got, err := m.readSpotPrices(t.Context(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
+		r := &CatalogRefresher{ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &answers{body: body}, Credentials: aws.AnonymousCredentials{}})}
+		got, err := r.readSpotPrices(t.Context(), time.Date(2026, 11, 20, 12, 0, 0, 0, time.UTC))
 		if price := got.prices[spotPlace{"m5.large", "us-west-2a"}]; err != nil || price != 0.04 || got.zoneIDs["us-west-2a"] != "usw2-az2" {
 			t.Errorf("price %g, zones %v, error %v", price, got.zoneIDs, err)
 		}

@@ -129,46 +129,46 @@ func TestWhatIsAskedForAClass(t *testing.T) {
 		want []string
 	}{
 		{"subnets", awsv1.EC2NodeClassSpec{SubnetSelectorTerms: []awsv1.SubnetSelectorTerm{{Tags: tags}, {ID: "subnet-1", Tags: tags}, {Tags: map[string]string{"b": "c"}}, {ID: "subnet-2"}}},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				_, err := f.findSubnets(t.Context(), c)
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				_, err := r.findSubnets(t.Context(), c)
 				return err
 			},
 			[]string{"DescribeSubnets tag-key=env tag:team=a", "DescribeSubnets tag:b=c", "DescribeSubnets subnet-id=subnet-1,subnet-2"}},
 		{"groups", awsv1.EC2NodeClassSpec{SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: tags}, {Name: "n", Tags: tags}, {ID: "sg-1", Name: "n"}, {Name: "m"}}},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				_, err := f.findSecurityGroups(t.Context(), c)
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				_, err := r.findSecurityGroups(t.Context(), c)
 				return err
 			},
 			[]string{"DescribeSecurityGroups tag-key=env tag:team=a", "DescribeSecurityGroups group-id=sg-1", "DescribeSecurityGroups group-name=n,m"}},
 		{"images", awsv1.EC2NodeClassSpec{AMISelectorTerms: []awsv1.AMISelectorTerm{{ID: "ami-1"}, {Name: "n"}, {Name: "n", Owner: "123"}, {Tags: tags}, {ID: "ami-2"}}},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				_, err := f.findImages(t.Context(), c)
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				_, err := r.findImages(t.Context(), c)
 				return err
 			},
 			[]string{"DescribeImages Owner:amazon Owner:self name=n state=available", "DescribeImages Owner:123 name=n state=available", "DescribeImages state=available tag-key=env tag:team=a",
 				"DescribeImages image-id=ami-1,ami-2 state=available"}},
 		{"reservations", awsv1.EC2NodeClassSpec{CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1", OwnerID: "1"}, {Tags: tags, OwnerID: "2"}, {InstanceMatchCriteria: "open"}}},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				_, err := f.findReservations(t.Context(), c)
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				_, err := r.findReservations(t.Context(), c)
 				return err
 			},
 			[]string{"DescribeCapacityReservations CapacityReservationId:cr-1 state=active", "DescribeCapacityReservations owner-id=2 state=active tag-key=env tag:team=a",
 				"DescribeCapacityReservations instance-match-criteria=open state=active"}},
 		{"placement", awsv1.EC2NodeClassSpec{PlacementGroupSelector: &awsv1.PlacementGroupSelector{Name: "n"}},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				_, err := f.findPlacementGroup(t.Context(), c)
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				_, err := r.findPlacementGroup(t.Context(), c)
 				return err
 			},
 			[]string{"DescribePlacementGroups GroupName:n state=available"}},
 		{"placement by id", awsv1.EC2NodeClassSpec{PlacementGroupSelector: &awsv1.PlacementGroupSelector{ID: "pg-1"}},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				_, err := f.findPlacementGroup(t.Context(), c)
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				_, err := r.findPlacementGroup(t.Context(), c)
 				return err
 			},
 			[]string{"DescribePlacementGroups GroupId:pg-1 state=available"}},
 		{"templates of a class that goes", awsv1.EC2NodeClassSpec{},
-			func(f *ClassResolver, c *awsv1.EC2NodeClass) error {
-				return f.deleteTemplates(t.Context(), ec2Filter("tag:karpenter.k8s.aws/ec2nodeclass", c.Name))
+			func(r *ClassResolver, c *awsv1.EC2NodeClass) error {
+				return r.deleteTemplates(t.Context(), ec2Filter("tag:karpenter.k8s.aws/ec2nodeclass", c.Name))
 			},
 			[]string{"DescribeLaunchTemplates tag:eks:eks-cluster-name=demo tag:karpenter.k8s.aws/ec2nodeclass=web"}},
 	} {
@@ -188,19 +188,19 @@ func TestWhatIsAskedForAClass(t *testing.T) {
 // have.
 func TestWhatIsAskedAboutTheMarket(t *testing.T) {
 	e := &ears{body: `{"PriceList":["{\"product\":{\"attributes\":{\"instanceType\":\"m5.large\"}},\"terms\":{\"OnDemand\":{\"b\":{\"priceDimensions\":{\"1\":{\"pricePerUnit\":{\"USD\":\"0.096\"}}}}}}}"]}`}
-	m := &CatalogRefresher{region: "us-west-2", now: time.Now, ec2: e.ec2(), account: &accountReader{cluster: "demo",
+	r := &CatalogRefresher{region: "us-west-2", now: time.Now, ec2: e.ec2(), account: &accountReader{cluster: "demo",
 		plans: savingsplans.New(savingsplans.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})},
 		pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})}
-	if _, err := m.onDemand(t.Context()); err != nil {
+	if _, err := r.onDemand(t.Context()); err != nil {
 		t.Error(err)
 	}
 	e.body = "<Response></Response>"
-	_, _ = m.readSpotPrices(t.Context(), time.Unix(0, 0)) // an empty history and an empty list of types are errors
-	_, _ = m.readTypes(t.Context())
-	if _, err := m.countForeignUse(t.Context()); err != nil {
+	_, _ = r.readSpotPrices(t.Context(), time.Unix(0, 0)) // an empty history and an empty list of types are errors
+	_, _ = r.readTypes(t.Context())
+	if _, err := r.countForeignUse(t.Context()); err != nil {
 		t.Error(err)
 	}
-	if _, err := m.reservedInstances(t.Context(), instancetypes.Catalog{}); err != nil {
+	if _, err := r.reservedInstances(t.Context(), instancetypes.Catalog{}); err != nil {
 		t.Error(err)
 	}
 	const list = "GetProducts capacitystatus=Used marketoption=OnDemand operatingSystem=Linux preInstalledSw=NA productFamily=Compute Instance"
@@ -235,8 +235,8 @@ func TestNodesAreCountedByTheTagOfTheirCluster(t *testing.T) {
 // A price list that is empty says nothing about prices: it is an error, and so is half of one.
 func TestAnEmptyPriceListIsNone(t *testing.T) {
 	e := &ears{body: `{"PriceList":[]}`}
-	m := &CatalogRefresher{region: "us-west-2", pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})}
-	if got, err := m.onDemand(t.Context()); err == nil {
+	r := &CatalogRefresher{region: "us-west-2", pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})}
+	if got, err := r.onDemand(t.Context()); err == nil {
 		t.Errorf("prices %v and no error", got)
 	}
 }
@@ -256,8 +256,8 @@ func TestAnUnreadableEntryOfThePriceListIsLeftOut(t *testing.T) {
 		{entry("m5.large", "n/a"), "read price of m5.large", nil},
 	} {
 		e := &ears{body: `{"PriceList":[` + test.entries + `]}`}
-		m := &CatalogRefresher{region: "us-west-2", pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})}
-		got, err := m.onDemand(t.Context())
+		r := &CatalogRefresher{region: "us-west-2", pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})}
+		got, err := r.onDemand(t.Context())
 		if d := cmp.Diff(test.want, got); d != "" || (err != nil) != (test.why != "") || err != nil && !strings.Contains(err.Error(), test.why) {
 			t.Errorf("error %v, want %q (-want +got):\n%s", err, test.why, d)
 		}
@@ -312,9 +312,9 @@ func TestWhatRunsElsewhere(t *testing.T) {
 // A parameter that does not exist was not published; that SSM is busy or refuses does not make an image vanish.
 func TestAParameterThatCannotBeRead(t *testing.T) {
 	for code, fails := range map[string]bool{"ParameterNotFound": false, "ThrottlingException": true, "AccessDeniedException": true, "InternalServerError": true} {
-		f := (&ears{code: code}).finder()
-		f.SSM = ssm.New(ssm.Options{Region: "us-west-2", HTTPClient: &ears{code: code}, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})
-		if got, err := f.readParameter(t.Context(), "/a"); got != "" || (err != nil) != fails {
+		r := (&ears{code: code}).finder()
+		r.SSM = ssm.New(ssm.Options{Region: "us-west-2", HTTPClient: &ears{code: code}, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})
+		if got, err := r.readParameter(t.Context(), "/a"); got != "" || (err != nil) != fails {
 			t.Errorf("%s: %q, error %v", code, got, err)
 		}
 	}
@@ -325,16 +325,16 @@ func TestAParameterThatCannotBeRead(t *testing.T) {
 func TestAProfileThatIsKept(t *testing.T) {
 	class := &awsv1.EC2NodeClass{}
 	class.Name, class.Status.InstanceProfile = "web", "old"
-	f := &ClassResolver{Cluster: "demo", Region: "us-west-2"}
-	mine := f.profilePath(class)
+	r := &ClassResolver{Cluster: "demo", Region: "us-west-2"}
+	mine := r.profilePath(class)
 	for _, c := range []struct {
 		path, role string
 		want       bool
 	}{{mine, "node", true}, {mine, "other", false}, {"/", "node", false}, {"/karpenter/us-west-2/other/u/", "node", false}} {
 		e := &ears{body: "<R><GetInstanceProfileResult><InstanceProfile><InstanceProfileName>old</InstanceProfileName><Path>" + c.path + "</Path><Roles><member><RoleName>" + c.role +
 			"</RoleName></member></Roles></InstanceProfile></GetInstanceProfileResult></R>"}
-		f.IAM = iam.New(iam.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})
-		if got, err := f.keepsProfile(t.Context(), class, "new", "node"); got != c.want || err != nil {
+		r.IAM = iam.New(iam.Options{Region: "us-east-1", HTTPClient: e, Credentials: aws.AnonymousCredentials{}})
+		if got, err := r.keepsProfile(t.Context(), class, "new", "node"); got != c.want || err != nil {
 			t.Errorf("of path %s with role %s: %t, error %v", c.path, c.role, got, err)
 		}
 	}
@@ -348,17 +348,17 @@ func TestLookUpsThatFail(t *testing.T) {
 		AMISelectorTerms: []awsv1.AMISelectorTerm{{ID: "ami-1"}}, CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{ID: "cr-1"}},
 		PlacementGroupSelector: &awsv1.PlacementGroupSelector{Name: "n"}}}
 	looks := map[string]func(*ClassResolver) error{
-		"subnets":      func(f *ClassResolver) error { _, err := f.findSubnets(t.Context(), class); return err },
-		"groups":       func(f *ClassResolver) error { _, err := f.findSecurityGroups(t.Context(), class); return err },
-		"images":       func(f *ClassResolver) error { _, err := f.findImages(t.Context(), class); return err },
-		"reservations": func(f *ClassResolver) error { _, err := f.findReservations(t.Context(), class); return err },
-		"placement":    func(f *ClassResolver) error { _, err := f.findPlacementGroup(t.Context(), class); return err },
-		"rooms": func(f *ClassResolver) error {
-			_, err := (RemainingCapacity{f.EC2}).RemainingReservations(t.Context(), []string{"cr-1", "cr-2"})
+		"subnets":      func(r *ClassResolver) error { _, err := r.findSubnets(t.Context(), class); return err },
+		"groups":       func(r *ClassResolver) error { _, err := r.findSecurityGroups(t.Context(), class); return err },
+		"images":       func(r *ClassResolver) error { _, err := r.findImages(t.Context(), class); return err },
+		"reservations": func(r *ClassResolver) error { _, err := r.findReservations(t.Context(), class); return err },
+		"placement":    func(r *ClassResolver) error { _, err := r.findPlacementGroup(t.Context(), class); return err },
+		"rooms": func(r *ClassResolver) error {
+			_, err := (RemainingCapacity{r.EC2}).RemainingReservations(t.Context(), []string{"cr-1", "cr-2"})
 			return err
 		},
-		"addresses": func(f *ClassResolver) error {
-			_, err := (RemainingCapacity{f.EC2}).RemainingAddresses(t.Context(), []string{"subnet-1"})
+		"addresses": func(r *ClassResolver) error {
+			_, err := (RemainingCapacity{r.EC2}).RemainingAddresses(t.Context(), []string{"subnet-1"})
 			return err
 		},
 	}

@@ -45,16 +45,16 @@ type ClassResolver struct {
 
 // FindAll looks everything up for one class. A look-up that fails leaves its error in the result and does not stop the
 // others.
-func (f *ClassResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
-	out := nodeclass.Resolved{ServiceCIDR: f.CIDR, Region: f.Region}
+func (r *ClassResolver) FindAll(ctx context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
+	out := nodeclass.Resolved{ServiceCIDR: r.CIDR, Region: r.Region}
 	inTime, end := halfTheTime(ctx) // SSM may be silent, and EC2 and IAM are asked after it
-	out.Images, out.ImagesErr = f.findImages(inTime, c)
+	out.Images, out.ImagesErr = r.findImages(inTime, c)
 	end()
-	out.Subnets, out.SubnetsErr = f.findSubnets(ctx, c)
-	out.SecurityGroups, out.GroupsErr = f.findSecurityGroups(ctx, c)
-	out.Reservations, out.ReservationsErr = f.findReservations(ctx, c)
-	out.Placement, out.PlacementErr = f.findPlacementGroup(ctx, c)
-	out.Profile, out.ProfileErr = f.ensureProfile(ctx, c)
+	out.Subnets, out.SubnetsErr = r.findSubnets(ctx, c)
+	out.SecurityGroups, out.GroupsErr = r.findSecurityGroups(ctx, c)
+	out.Reservations, out.ReservationsErr = r.findReservations(ctx, c)
+	out.Placement, out.PlacementErr = r.findPlacementGroup(ctx, c)
+	out.Profile, out.ProfileErr = r.ensureProfile(ctx, c)
 	return out
 }
 
@@ -118,7 +118,7 @@ func isFiltered(input any) bool {
 const filterState = "state"
 
 // findSubnets: terms are ORed; an id beats the tags of its term; all ids go into one query.
-func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Subnet, error) {
+func (r *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Subnet, error) {
 	var ids []string
 	var queries selections
 	for _, t := range c.Spec.SubnetSelectorTerms {
@@ -133,7 +133,7 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 	}
 	found := map[string]nodeclass.Subnet{}
 	for _, q := range queries {
-		pages := ec2.NewDescribeSubnetsPaginator(f.EC2,
+		pages := ec2.NewDescribeSubnetsPaginator(r.EC2,
 			&ec2.DescribeSubnetsInput{Filters: q, MaxResults: aws.Int32(subnetPage)})
 		for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 			if err != nil {
@@ -151,7 +151,7 @@ func (f *ClassResolver) findSubnets(ctx context.Context, c *awsv1.EC2NodeClass) 
 }
 
 // findSecurityGroups: inside a term an id beats a name, and a name beats tags.
-func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
+func (r *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.SecurityGroup, error) {
 	var ids, names []string
 	var queries selections
 	for _, t := range c.Spec.SecurityGroupSelectorTerms {
@@ -172,7 +172,7 @@ func (f *ClassResolver) findSecurityGroups(ctx context.Context, c *awsv1.EC2Node
 	}
 	found := map[string]awsv1.SecurityGroup{}
 	for _, q := range queries {
-		pages := ec2.NewDescribeSecurityGroupsPaginator(f.EC2,
+		pages := ec2.NewDescribeSecurityGroupsPaginator(r.EC2,
 			&ec2.DescribeSecurityGroupsInput{Filters: q, MaxResults: aws.Int32(groupPage)})
 		for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 			if err != nil {

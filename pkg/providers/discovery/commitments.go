@@ -41,16 +41,16 @@ type accountReader struct {
 // WithCommitments has the Savings Plans and Reserved Instances of the account read as well. Nodes of the cluster are
 // not counted among what runs elsewhere. share, up to 1, is the part of the Savings Plans that is not used outside EC2
 // in this region. An isolated market reads Reserved Instances only: the API of Savings Plans is one for the world.
-func (m *CatalogRefresher) WithCommitments(cfg aws.Config, cluster string, share float64) *CatalogRefresher {
-	m.account = &accountReader{plans: savingsplans.NewFromConfig(cfg), cluster: cluster, share: share}
-	return m
+func (r *CatalogRefresher) WithCommitments(cfg aws.Config, cluster string, share float64) *CatalogRefresher {
+	r.account = &accountReader{plans: savingsplans.NewFromConfig(cfg), cluster: cluster, share: share}
+	return r
 }
 
 // withCommitments are the commitments and what runs elsewhere, as they are now. A part that cannot be read makes the
 // whole stay as it was: with half of it something would be counted twice.
-func (m *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.Catalog,
+func (r *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.Catalog,
 	now time.Time) (instancetypes.Catalog, error) {
-	reserved, err := m.reservedInstances(ctx, c)
+	reserved, err := r.reservedInstances(ctx, c)
 	if err != nil {
 		return c, err
 	}
@@ -62,12 +62,12 @@ func (m *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.
 	}
 	var plans []instancetypes.Commitment
 	read := false
-	if !m.isolated {
-		if plans, read, err = m.savingsPlans(ctx, old); err != nil {
+	if !r.isolated {
+		if plans, read, err = r.savingsPlans(ctx, old); err != nil {
 			return c, err
 		}
 	}
-	elsewhere, err := m.countForeignUse(ctx)
+	elsewhere, err := r.countForeignUse(ctx)
 	if err != nil {
 		return c, err
 	}
@@ -79,25 +79,26 @@ func (m *CatalogRefresher) withCommitments(ctx context.Context, c instancetypes.
 }
 
 // reservedInstances are the active ones for Linux on shared tenancy, those alike as one, sorted by id.
-func (m *CatalogRefresher) reservedInstances(ctx context.Context, c instancetypes.Catalog) ([]instancetypes.Commitment,
+func (r *CatalogRefresher) reservedInstances(ctx context.Context, c instancetypes.Catalog) ([]instancetypes.Commitment,
 	error) {
-	out, err := m.ec2.DescribeReservedInstances(ctx,
+	out, err := r.ec2.DescribeReservedInstances(ctx,
 		&ec2.DescribeReservedInstancesInput{Filters: []types.Filter{ec2Filter("state",
 			string(types.ReservedInstanceStateActive))}})
 	if err != nil {
 		return nil, fmt.Errorf("describe reserved instances: %w", err)
 	}
 	all := map[string]instancetypes.Commitment{}
-	for _, r := range out.ReservedInstances {
-		linux := r.ProductDescription == types.RIProductDescriptionLinuxUnix ||
-			r.ProductDescription == types.RIProductDescriptionLinuxUnixAmazonVpc
-		if !linux || r.InstanceTenancy != types.TenancyDefault {
+	for _, reserved := range out.ReservedInstances {
+		linux := reserved.ProductDescription == types.RIProductDescriptionLinuxUnix ||
+			reserved.ProductDescription == types.RIProductDescriptionLinuxUnixAmazonVpc
+		if !linux || reserved.InstanceTenancy != types.TenancyDefault {
 			continue
 		}
-		k := instancetypes.Commitment{Type: string(r.InstanceType), Room: int64(aws.ToInt32(r.InstanceCount))}
+		k := instancetypes.Commitment{Type: string(reserved.InstanceType),
+			Room: int64(aws.ToInt32(reserved.InstanceCount))}
 		k.ID = "ri/" + k.Type
-		if r.Scope == types.ScopeAvailabilityZone {
-			k.Zone = aws.ToString(r.AvailabilityZone)
+		if reserved.Scope == types.ScopeAvailabilityZone {
+			k.Zone = aws.ToString(reserved.AvailabilityZone)
 			k.ID += "/" + k.Zone
 		} else if f, ok := c.Find(k.Type); ok && instancetypes.NormalizedSize(k.Type) > 0 && isSizeFlexible(f) {
 			k.Flexible, k.Room = true, k.Room*instancetypes.NormalizedSize(k.Type)
@@ -125,7 +126,7 @@ func isSizeFlexible(f instancetypes.Facts) bool {
 
 // savingsPlans are the active ones that cover instances of the region, sorted by id; of those in old the rates are
 // known. read says whether any rates were asked for.
-func (m *CatalogRefresher) savingsPlans(ctx context.Context,
+func (r *CatalogRefresher) savingsPlans(ctx context.Context,
 	old map[string]instancetypes.Commitment) (out []instancetypes.Commitment, read bool, err error) {
 	in := &savingsplans.DescribeSavingsPlansInput{
 		States: []plantypes.SavingsPlanState{plantypes.SavingsPlanStateActive}, MaxResults: aws.Int32(plansPage)}
@@ -133,12 +134,12 @@ func (m *CatalogRefresher) savingsPlans(ctx context.Context,
 		if n == maxPages {
 			return nil, read, fmt.Errorf("describe savings plans: %w", &paging.BoundError{Most: maxPages})
 		}
-		page, err := m.account.plans.DescribeSavingsPlans(ctx, in)
+		page, err := r.account.plans.DescribeSavingsPlans(ctx, in)
 		if err != nil {
 			return nil, read, fmt.Errorf("describe savings plans: %w", err)
 		}
 		for _, p := range page.SavingsPlans {
-			k, asked, err := m.savingsPlan(ctx, p, old)
+			k, asked, err := r.savingsPlan(ctx, p, old)
 			if err != nil {
 				return nil, read, err
 			}
@@ -156,35 +157,35 @@ func (m *CatalogRefresher) savingsPlans(ctx context.Context,
 	return out, read, nil
 }
 
-func (m *CatalogRefresher) savingsPlan(ctx context.Context, p plantypes.SavingsPlan,
+func (r *CatalogRefresher) savingsPlan(ctx context.Context, p plantypes.SavingsPlan,
 	old map[string]instancetypes.Commitment) (k instancetypes.Commitment, asked bool, err error) {
 	k.ID = aws.ToString(p.SavingsPlanId)
 	ec2Only := p.SavingsPlanType == plantypes.SavingsPlanTypeEc2Instance
 	if !ec2Only && p.SavingsPlanType != plantypes.SavingsPlanTypeCompute || ec2Only &&
-		aws.ToString(p.Region) != m.region {
+		aws.ToString(p.Region) != r.region {
 		return k, false, nil
 	}
 	usd, err := strconv.ParseFloat(aws.ToString(p.Commitment), 64)
 	if err != nil {
 		return k, false, fmt.Errorf("read commitment of savings plan %s: %w", k.ID, err)
 	}
-	k.Room = int64(usd * m.account.share * 1e6)
+	k.Room = int64(usd * r.account.share * 1e6)
 	if had := old[k.ID]; len(had.Rates) > 0 {
 		k.Rates = had.Rates
 		return k, false, nil
 	}
-	k.Rates, err = m.planRates(ctx, k.ID)
+	k.Rates, err = r.planRates(ctx, k.ID)
 	return k, true, err
 }
 
 // planRates returns what a plan takes for an hour of each type of the region, for Linux on shared tenancy.
-func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[string]float64, error) {
+func (r *CatalogRefresher) planRates(ctx context.Context, plan string) (map[string]float64, error) {
 	by := func(name plantypes.SavingsPlanRateFilterName, value string) plantypes.SavingsPlanRateFilter {
 		return plantypes.SavingsPlanRateFilter{Name: name, Values: []string{value}}
 	}
 	in := &savingsplans.DescribeSavingsPlanRatesInput{SavingsPlanId: aws.String(plan), MaxResults: aws.Int32(ratesPage),
 		Filters: []plantypes.SavingsPlanRateFilter{
-			by(plantypes.SavingsPlanRateFilterNameRegion, m.region),
+			by(plantypes.SavingsPlanRateFilterNameRegion, r.region),
 			by(plantypes.SavingsPlanRateFilterNameTenancy, "shared"),
 			by(plantypes.SavingsPlanRateFilterNameProductDescription, string(types.RIProductDescriptionLinuxUnix)),
 			by(plantypes.SavingsPlanRateFilterNameProductType, string(plantypes.SavingsPlanProductTypeEc2))}}
@@ -193,18 +194,18 @@ func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[stri
 		if n == maxPages {
 			return nil, fmt.Errorf("describe rates of savings plan %s: %w", plan, &paging.BoundError{Most: maxPages})
 		}
-		page, err := m.account.plans.DescribeSavingsPlanRates(ctx, in)
+		page, err := r.account.plans.DescribeSavingsPlanRates(ctx, in)
 		if err != nil {
 			return nil, fmt.Errorf("describe rates of savings plan %s: %w", plan, err)
 		}
-		for _, r := range page.SearchResults {
-			usd, err := strconv.ParseFloat(aws.ToString(r.Rate), 64)
+		for _, rate := range page.SearchResults {
+			usd, err := strconv.ParseFloat(aws.ToString(rate.Rate), 64)
 			if err != nil {
 				return nil, fmt.Errorf("read rates of savings plan %s: %w", plan, err)
 			}
-			for _, p := range r.Properties {
+			for _, p := range rate.Properties {
 				if p.Name == plantypes.SavingsPlanRatePropertyKeyInstanceType &&
-					r.Unit == plantypes.SavingsPlanRateUnitHours && usd > 0 {
+					rate.Unit == plantypes.SavingsPlanRateUnitHours && usd > 0 {
 					out[aws.ToString(p.Value)] = usd
 				}
 			}
@@ -219,9 +220,9 @@ func (m *CatalogRefresher) planRates(ctx context.Context, plan string) (map[stri
 // countForeignUse counts what draws on commitments and is no node of ours: instances that run on demand, and room in
 // capacity reservations that nobody uses, which is charged alike. Reservations of other accounts that are shared with
 // this one count too, which leaves less.
-func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes.RunningCount, error) {
+func (r *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes.RunningCount, error) {
 	count := map[spotPlace]int64{}
-	pages := ec2.NewDescribeInstancesPaginator(m.ec2,
+	pages := ec2.NewDescribeInstancesPaginator(r.ec2,
 		&ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage), Filters: []types.Filter{
 			ec2Filter("instance-state-name", string(types.InstanceStateNamePending),
 				string(types.InstanceStateNameRunning))}})
@@ -229,26 +230,27 @@ func (m *CatalogRefresher) countForeignUse(ctx context.Context) ([]instancetypes
 		if err != nil {
 			return nil, fmt.Errorf("describe instances: %w", err)
 		}
-		for _, r := range page.Reservations {
-			for i := range r.Instances {
-				if x := &r.Instances[i]; onDemandLinux(x) && !m.account.isOurNode(x) {
+		for _, reservation := range page.Reservations {
+			for i := range reservation.Instances {
+				if x := &reservation.Instances[i]; onDemandLinux(x) && !r.account.isOurNode(x) {
 					count[spotPlace{string(x.InstanceType), aws.ToString(x.Placement.AvailabilityZone)}]++
 				}
 			}
 		}
 	}
-	idle := ec2.NewDescribeCapacityReservationsPaginator(m.ec2,
+	idle := ec2.NewDescribeCapacityReservationsPaginator(r.ec2,
 		&ec2.DescribeCapacityReservationsInput{MaxResults: aws.Int32(instancesPage),
 			Filters: []types.Filter{ec2Filter("state", string(types.CapacityReservationStateActive))}})
 	for page, err := range paging.Bounded(ctx, maxPages, idle) {
 		if err != nil {
 			return nil, fmt.Errorf("describe capacity reservations: %w", err)
 		}
-		for _, r := range page.CapacityReservations {
-			if n := aws.ToInt32(r.AvailableInstanceCount); n > 0 &&
-				r.ReservationType != types.CapacityReservationTypeCapacityBlock &&
-				r.Tenancy != types.CapacityReservationTenancyDedicated {
-				count[spotPlace{aws.ToString(r.InstanceType), aws.ToString(r.AvailabilityZone)}] += int64(n)
+		for _, reservation := range page.CapacityReservations {
+			if n := aws.ToInt32(reservation.AvailableInstanceCount); n > 0 &&
+				reservation.ReservationType != types.CapacityReservationTypeCapacityBlock &&
+				reservation.Tenancy != types.CapacityReservationTenancyDedicated {
+				count[spotPlace{aws.ToString(reservation.InstanceType),
+					aws.ToString(reservation.AvailabilityZone)}] += int64(n)
 			}
 		}
 	}

@@ -13,9 +13,9 @@ import (
 const mibPerGiB = 1024
 
 // withDiskPrices is the catalog with what volumes cost now, or as it is where that cannot be read, which it notes.
-func (m *CatalogRefresher) withDiskPrices(ctx context.Context, c instancetypes.Catalog,
+func (r *CatalogRefresher) withDiskPrices(ctx context.Context, c instancetypes.Catalog,
 	note func(what string, n int, err error) bool) instancetypes.Catalog {
-	disks, err := m.readDiskPrices(ctx)
+	disks, err := r.readDiskPrices(ctx)
 	if note("volume prices", len(disks), err) {
 		c.DiskPrices = disks
 	}
@@ -24,11 +24,11 @@ func (m *CatalogRefresher) withDiskPrices(ctx context.Context, c instancetypes.C
 
 // readDiskPrices lists what EBS volumes cost in the region, by volume type, in USD per month (in China in CNY). Of a
 // price in tiers it takes the first. It fails when no volume has a price, which no region's list says.
-func (m *CatalogRefresher) readDiskPrices(ctx context.Context) (map[string]instancetypes.DiskPrice, error) {
+func (r *CatalogRefresher) readDiskPrices(ctx context.Context) (map[string]instancetypes.DiskPrice, error) {
 	out := map[string]instancetypes.DiskPrice{}
 	for _, family := range []string{"Storage", "System Operation", "Provisioned Throughput"} {
-		err := m.listProducts(ctx, func(p product) error {
-			addDiskPrice(out, p, priceListCurrency(m.region))
+		err := r.listProducts(ctx, func(p product) error {
+			addDiskPrice(out, p, priceListCurrency(r.region))
 			return nil
 		}, [][2]string{{"productFamily", family}})
 		if err != nil {
@@ -36,7 +36,7 @@ func (m *CatalogRefresher) readDiskPrices(ctx context.Context) (map[string]insta
 		}
 	}
 	if len(out) == 0 {
-		return nil, fmt.Errorf("get products (Storage): the price list of %s has no volumes", m.region)
+		return nil, fmt.Errorf("get products (Storage): the price list of %s has no volumes", r.region)
 	}
 	return out, nil
 }

@@ -22,17 +22,17 @@ const imagePage = 1000
 
 // findImages finds the AMIs of a class. An alias that does not go with the cluster's version is a
 // *nodeclass.AliasError.
-func (f *ClassResolver) findImages(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Image, error) {
+func (r *ClassResolver) findImages(ctx context.Context, c *awsv1.EC2NodeClass) ([]nodeclass.Image, error) {
 	if alias, ok := c.Alias(); ok {
-		return f.aliasImages(ctx, alias)
+		return r.aliasImages(ctx, alias)
 	}
 	var out []nodeclass.Image
-	queries, err := f.imageQueries(ctx, c)
+	queries, err := r.imageQueries(ctx, c)
 	if err != nil {
 		return nil, err
 	}
 	for _, q := range queries {
-		found, err := f.describeImages(ctx, q)
+		found, err := r.describeImages(ctx, q)
 		if err != nil {
 			return nil, err
 		}
@@ -43,15 +43,15 @@ func (f *ClassResolver) findImages(ctx context.Context, c *awsv1.EC2NodeClass) (
 
 // aliasImages reads the parameters of an alias. One that does not exist is a variant that was not published; any other
 // error ends the look-up, so that a throttled call never looks as if an image had vanished.
-func (f *ClassResolver) aliasImages(ctx context.Context, alias awsv1.Alias) ([]nodeclass.Image, error) {
-	parameters, err := nodeclass.ImageParameters(alias, f.Version)
+func (r *ClassResolver) aliasImages(ctx context.Context, alias awsv1.Alias) ([]nodeclass.Image, error) {
+	parameters, err := nodeclass.ImageParameters(alias, r.Version)
 	if err != nil {
 		return nil, err
 	}
 	needs := map[string][][]corev1.NodeSelectorRequirement{}
 	var ids []string
 	for _, p := range parameters {
-		id, err := f.readParameter(ctx, p.Path)
+		id, err := r.readParameter(ctx, p.Path)
 		if err != nil {
 			return nil, err
 		}
@@ -66,7 +66,7 @@ func (f *ClassResolver) aliasImages(ctx context.Context, alias awsv1.Alias) ([]n
 	if len(ids) == 0 {
 		return nil, nil
 	}
-	found, err := f.describeImages(ctx, ec2.DescribeImagesInput{Filters: []types.Filter{ec2Filter("image-id", ids...)}})
+	found, err := r.describeImages(ctx, ec2.DescribeImagesInput{Filters: []types.Filter{ec2Filter("image-id", ids...)}})
 	if err != nil {
 		return nil, err
 	}
@@ -81,7 +81,7 @@ func (f *ClassResolver) aliasImages(ctx context.Context, alias awsv1.Alias) ([]n
 }
 
 // imageQueries turns the terms into DescribeImages calls; ids and parameters share one.
-func (f *ClassResolver) imageQueries(ctx context.Context, c *awsv1.EC2NodeClass) ([]ec2.DescribeImagesInput, error) {
+func (r *ClassResolver) imageQueries(ctx context.Context, c *awsv1.EC2NodeClass) ([]ec2.DescribeImagesInput, error) {
 	var ids []string
 	var out []ec2.DescribeImagesInput
 	for _, t := range c.Spec.AMISelectorTerms {
@@ -90,7 +90,7 @@ func (f *ClassResolver) imageQueries(ctx context.Context, c *awsv1.EC2NodeClass)
 		case t.ID != "":
 			ids = append(ids, t.ID)
 		case t.SSMParameter != "":
-			id, err := f.readParameter(ctx, t.SSMParameter)
+			id, err := r.readParameter(ctx, t.SSMParameter)
 			if err != nil {
 				return nil, err
 			}
@@ -115,11 +115,11 @@ func (f *ClassResolver) imageQueries(ctx context.Context, c *awsv1.EC2NodeClass)
 	return out, nil
 }
 
-func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImagesInput) ([]nodeclass.Image, error) {
+func (r *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImagesInput) ([]nodeclass.Image, error) {
 	q.Filters = append(q.Filters, ec2Filter(filterState, "available"))
 	q.IncludeDeprecated, q.MaxResults = aws.Bool(true), aws.Int32(imagePage)
 	var out []nodeclass.Image
-	pages := ec2.NewDescribeImagesPaginator(f.EC2, &q)
+	pages := ec2.NewDescribeImagesPaginator(r.EC2, &q)
 	for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 		if awserrors.IsMissing(err) {
 			return nil, nil
@@ -128,7 +128,7 @@ func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImages
 			return nil, wrapLookup("describe images", err)
 		}
 		for _, i := range page.Images {
-			if image, ok := f.nodeImages(i); ok {
+			if image, ok := r.nodeImages(i); ok {
 				out = append(out, image)
 			}
 		}
@@ -137,7 +137,7 @@ func (f *ClassResolver) describeImages(ctx context.Context, q ec2.DescribeImages
 }
 
 // nodeImages leaves out architectures that no node has.
-func (f *ClassResolver) nodeImages(i types.Image) (nodeclass.Image, bool) {
+func (r *ClassResolver) nodeImages(i types.Image) (nodeclass.Image, bool) {
 	arch := map[types.ArchitectureValues]string{types.ArchitectureValuesX8664: "amd64",
 		types.ArchitectureValuesArm64: "arm64"}[i.Architecture]
 	if arch == "" {
@@ -147,14 +147,14 @@ func (f *ClassResolver) nodeImages(i types.Image) (nodeclass.Image, bool) {
 	// an image without a date counts as the oldest
 	out.Created, _ = time.Parse(time.RFC3339, aws.ToString(i.CreationDate))
 	if d, err := time.Parse(time.RFC3339, aws.ToString(i.DeprecationTime)); err == nil {
-		out.Deprecated = !d.After(f.Now())
+		out.Deprecated = !d.After(r.Now())
 	}
 	return out, true
 }
 
 // readParameter reads an SSM parameter; "" when there is none.
-func (f *ClassResolver) readParameter(ctx context.Context, name string) (string, error) {
-	out, err := f.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
+func (r *ClassResolver) readParameter(ctx context.Context, name string) (string, error) {
+	out, err := r.SSM.GetParameter(ctx, &ssm.GetParameterInput{Name: aws.String(name)})
 	switch {
 	case awserrors.IsMissing(err):
 		return "", nil

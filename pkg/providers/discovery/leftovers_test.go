@@ -45,10 +45,10 @@ func (l *leftovers) Do(r *http.Request) (*http.Response, error) {
 // What may not be deleted keeps nothing else that was made for classes.
 func TestWhatMayNotBeDeletedKeepsNothingElse(t *testing.T) {
 	l := &leftovers{}
-	f := &ClassResolver{Cluster: "demo", Region: "us-west-2",
+	r := &ClassResolver{Cluster: "demo", Region: "us-west-2",
 		EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: l, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}}),
 		IAM: iam.New(iam.Options{Region: "us-west-2", HTTPClient: l, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})}
-	err := f.RemoveLeftovers(t.Context())
+	err := r.RemoveLeftovers(t.Context())
 	if diff := cmp.Diff([]string{"lt-2", "profile-2"}, l.deleted); diff != "" {
 		t.Errorf("deleted (-want +got):\n%s", diff)
 	}

@@ -46,28 +46,28 @@ func NewMarket(cfg aws.Config, s *CatalogStore, isolated bool, now func() time.T
 // Refresh reads what is due and stores it. A part that cannot be read stays as it was, is tried again by the next
 // refresh (the price list an hour later), and does not stop the others. A stored catalog that nobody may read is
 // replaced. It may be repeated.
-func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) {
-	static, err := m.store.BuiltInCatalog()
+func (r *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) {
+	static, err := r.store.BuiltInCatalog()
 	if err != nil {
 		return "", err
 	}
 	var done []string
 	var errs []error
-	c, err := m.store.ReadStored(ctx)
+	c, err := r.store.ReadStored(ctx)
 	switch {
 	case err != nil && awserrors.IsUnreadable(awserrors.CodeOf(err)): // such as after kmsKey became another
 		errs = append(errs, fmt.Errorf("the stored catalog cannot be read, so that all of it is read anew: %w", err))
 	case err != nil:
 		return "", fmt.Errorf("refresh catalog: %w", err)
 	}
-	foreign := m.store.isForeign()
+	foreign := r.store.isForeign()
 	if foreign {
 		errs = append(errs, errors.New("somebody else wrote the stored catalog: all of it is read anew; who may write to the bucket?"))
 	}
-	if foreign || c.Region != m.region {
-		c = startCatalog(static, m.region)
+	if foreign || c.Region != r.region {
+		c = startCatalog(static, r.region)
 	}
-	now := m.now()
+	now := r.now()
 	note := func(what string, n int, err error) bool {
 		if err != nil {
 			errs = append(errs, err)
@@ -77,26 +77,26 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 		return true
 	}
 	if isDue(c.TypesTime, now, typesEvery) {
-		facts, err := m.readTypes(ctx)
+		facts, err := r.readTypes(ctx)
 		if note("instance types", len(facts), err) {
 			c = withTypes(c, facts, static)
 			c.TypesTime = now
 		}
 	}
-	if m.listsPrices() && arePricesDue(c, now) {
-		c = m.withPriceList(ctx, c, now, note)
+	if r.listsPrices() && arePricesDue(c, now) {
+		c = r.withPriceList(ctx, c, now, note)
 	}
-	spot, err := m.readSpotPrices(ctx, now)
+	spot, err := r.readSpotPrices(ctx, now)
 	if note("spot prices", len(spot.prices), err) {
 		c = withSpot(c, spot)
 		c.SpotTime = now
 	}
-	c = m.withAccount(ctx, c, now, note)
+	c = r.withAccount(ctx, c, now, note)
 	if len(done) == 0 || len(c.Types) == 0 {
 		return "", errors.Join(errs...)
 	}
-	c.Schema, c.Region, c.Time = instancetypes.Schema, m.region, now
-	if err := m.store.PutCatalog(ctx, c); err != nil {
+	c.Schema, c.Region, c.Time = instancetypes.Schema, r.region, now
+	if err := r.store.PutCatalog(ctx, c); err != nil {
 		return "", errors.Join(append(errs, err)...)
 	}
 	return "catalog stored: read " + strings.Join(done, ", "), errors.Join(errs...)
@@ -106,29 +106,29 @@ func (m *CatalogRefresher) Refresh(ctx context.Context) (did string, err error) 
 type noteRead func(what string, n int, err error) bool
 
 // withPriceList lays the price list over the prices that were read before.
-func (m *CatalogRefresher) withPriceList(ctx context.Context, c instancetypes.Catalog, now time.Time,
+func (r *CatalogRefresher) withPriceList(ctx context.Context, c instancetypes.Catalog, now time.Time,
 	note noteRead) instancetypes.Catalog {
 	ctx, end := halfTheTime(ctx)
 	defer end()
-	prices, err := m.onDemand(ctx)
+	prices, err := r.onDemand(ctx)
 	c.OnDemandFailed = now
 	if note("on-demand prices", len(prices), err) {
-		c = m.withDiskPrices(ctx, withOnDemand(c, prices), note)
+		c = r.withDiskPrices(ctx, withOnDemand(c, prices), note)
 		c.OnDemandTime, c.OnDemandFailed = now, time.Time{}
 	}
 	return c
 }
 
 // withAccount puts into the catalog what the account has committed itself to, if that is to be read.
-func (m *CatalogRefresher) withAccount(ctx context.Context, c instancetypes.Catalog, now time.Time,
+func (r *CatalogRefresher) withAccount(ctx context.Context, c instancetypes.Catalog, now time.Time,
 	note noteRead) instancetypes.Catalog {
-	if m.account == nil {
+	if r.account == nil {
 		c.Commitments, c.Elsewhere, c.RatesTime = nil, nil, time.Time{}
 		return c
 	}
 	ctx, end := halfTheTime(ctx)
 	defer end()
-	read, err := m.withCommitments(ctx, c, now)
+	read, err := r.withCommitments(ctx, c, now)
 	if note("commitments", len(read.Commitments), err) {
 		return read
 	}
@@ -136,7 +136,7 @@ func (m *CatalogRefresher) withAccount(ctx context.Context, c instancetypes.Cata
 }
 
 // listsPrices reports whether the price list can be asked: not from an isolated VPC.
-func (m *CatalogRefresher) listsPrices() bool { return !m.isolated && hasPriceList(m.region) }
+func (r *CatalogRefresher) listsPrices() bool { return !r.isolated && hasPriceList(r.region) }
 
 // hasPriceList reports whether there is a price list of the region, which the partitions aws-cn and aws have. Names of
 // regions have three parts there and four in all other partitions.

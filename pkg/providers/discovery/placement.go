@@ -16,18 +16,18 @@ import (
 // noGroup is EC2's code for a name or id that no placement group has; it does not end like those of other resources.
 const noGroup = "InvalidPlacementGroup.Unknown"
 
-func (f *ClassResolver) findPlacementGroup(ctx context.Context, c *awsv1.EC2NodeClass) (*instancetypes.Placement,
+func (r *ClassResolver) findPlacementGroup(ctx context.Context, c *awsv1.EC2NodeClass) (*instancetypes.Placement,
 	error) {
 	s := c.Spec.PlacementGroupSelector
 	if s == nil {
 		return nil, nil //nolint:nilnil // there is none, and that is all right
 	}
-	return RemainingCapacity{EC2: f.EC2}.FindGroup(ctx, instancetypes.Placement{ID: s.ID, Name: s.Name})
+	return RemainingCapacity{EC2: r.EC2}.FindGroup(ctx, instancetypes.Placement{ID: s.ID, Name: s.Name})
 }
 
 // FindGroup looks up the placement group that is selected by its id or name. It is nil when there is none that takes
 // instances. May be repeated.
-func (l RemainingCapacity) FindGroup(ctx context.Context, p instancetypes.Placement) (*instancetypes.Placement, error) {
+func (r RemainingCapacity) FindGroup(ctx context.Context, p instancetypes.Placement) (*instancetypes.Placement, error) {
 	in := &ec2.DescribePlacementGroupsInput{Filters: []types.Filter{ec2Filter("state",
 		string(types.PlacementGroupStateAvailable))}}
 	if p.ID != "" {
@@ -35,7 +35,7 @@ func (l RemainingCapacity) FindGroup(ctx context.Context, p instancetypes.Placem
 	} else {
 		in.GroupNames = []string{p.Name}
 	}
-	out, err := l.EC2.DescribePlacementGroups(ctx, in)
+	out, err := r.EC2.DescribePlacementGroups(ctx, in)
 	if awserrors.CodeOf(err) == noGroup || awserrors.IsMissing(err) {
 		return nil, nil //nolint:nilnil // that there is none is the answer
 	}

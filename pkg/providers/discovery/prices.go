@@ -52,26 +52,26 @@ func priceListCurrency(region string) string {
 // onDemand lists the price of every type in its usual tenancy: shared, and dedicated for bare metal. It fails when
 // either list is empty, which no region's is. Local Zones have prices of their own, which are higher, in lists of their
 // own: there a type counts at the price of the region, as with Karpenter. Spot prices are those of each zone.
-func (m *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, error) {
+func (r *CatalogRefresher) onDemand(ctx context.Context) (map[string]float64, error) {
 	out := map[string]float64{}
 	for _, q := range [][2]string{{"Shared", "Compute Instance"}, {"Dedicated", "Compute Instance (bare metal)"}} {
-		n, err := m.readPriceList(ctx, q[0], q[1], out)
+		n, err := r.readPriceList(ctx, q[0], q[1], out)
 		if err != nil {
 			return nil, fmt.Errorf("get products (%s): %w", q[1], err)
 		}
 		if n == 0 {
-			return nil, fmt.Errorf("get products (%s): the price list of %s is empty", q[1], m.region)
+			return nil, fmt.Errorf("get products (%s): the price list of %s is empty", q[1], r.region)
 		}
 	}
 	return out, nil
 }
 
 // readPriceList adds the prices of one list to out and returns how many there were.
-func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family string, out map[string]float64) (int,
+func (r *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family string, out map[string]float64) (int,
 	error) {
 	n := 0
-	err := m.listProducts(ctx, func(p product) error {
-		name, price, err := p.instancePrice(priceListCurrency(m.region))
+	err := r.listProducts(ctx, func(p product) error {
+		name, price, err := p.instancePrice(priceListCurrency(r.region))
 		if name != "" && price > 0 {
 			out[name] = price
 			n++
@@ -84,13 +84,13 @@ func (m *CatalogRefresher) readPriceList(ctx context.Context, tenancy, family st
 
 // listProducts gives take every entry of the region's price list that meets the filters, each a field and its value.
 // One that cannot be read, or not be taken, is left out, and is an error where no other can be.
-func (m *CatalogRefresher) listProducts(ctx context.Context, take func(product) error, filters [][2]string) error {
+func (r *CatalogRefresher) listProducts(ctx context.Context, take func(product) error, filters [][2]string) error {
 	in := &pricing.GetProductsInput{ServiceCode: aws.String("AmazonEC2"), MaxResults: aws.Int32(productsPage)}
-	for _, f := range slices.Concat([][2]string{{"regionCode", m.region}}, filters) {
+	for _, f := range slices.Concat([][2]string{{"regionCode", r.region}}, filters) {
 		in.Filters = append(in.Filters, pricetypes.Filter{Type: pricetypes.FilterTypeTermMatch, Field: aws.String(f[0]),
 			Value: aws.String(f[1])})
 	}
-	pages := pricing.NewGetProductsPaginator(m.pricing, in)
+	pages := pricing.NewGetProductsPaginator(r.pricing, in)
 	taken := false
 	var unread error // the last one
 	for page, err := range paging.Bounded(ctx, maxPages, pages) {
@@ -191,11 +191,11 @@ type spotMarket struct {
 
 // readSpotPrices reads the prices in force: EC2 tells the one that held at the start time, and that is now. A price
 // that cannot be read is left out, and is an error where no other can be read either.
-func (m *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (spotMarket, error) {
+func (r *CatalogRefresher) readSpotPrices(ctx context.Context, now time.Time) (spotMarket, error) {
 	out := spotMarket{prices: map[spotPlace]float64{}, zoneIDs: map[string]string{}}
 	at := map[spotPlace]time.Time{}
 	var unread error // the last one
-	pages := ec2.NewDescribeSpotPriceHistoryPaginator(m.ec2,
+	pages := ec2.NewDescribeSpotPriceHistoryPaginator(r.ec2,
 		&ec2.DescribeSpotPriceHistoryInput{StartTime: aws.Time(now), MaxResults: aws.Int32(spotPage),
 			ProductDescriptions: []string{string(types.RIProductDescriptionLinuxUnix),
 				string(types.RIProductDescriptionLinuxUnixAmazonVpc)}})

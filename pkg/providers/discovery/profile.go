@@ -26,54 +26,56 @@ import (
 // may be repeated and the process may die after any: the name follows from class and role, so what is there is found
 // again. A changed role gives another profile, and old nodes keep theirs. What the user has to mend is a
 // *nodeclass.ProfileError.
-func (f *ClassResolver) ensureProfile(ctx context.Context, c *awsv1.EC2NodeClass) (string, error) {
+func (r *ClassResolver) ensureProfile(ctx context.Context, c *awsv1.EC2NodeClass) (string, error) {
 	if c.Spec.InstanceProfile != nil && *c.Spec.InstanceProfile != "" {
 		return *c.Spec.InstanceProfile, nil
 	}
-	if f.Isolated {
+	if r.Isolated {
 		return "", &nodeclass.ProfileError{Reason: nodeclass.ReasonNoProfileInIsolatedVPC,
 			Why: "the setting isolatedVPC rules out IAM calls: give spec.instanceProfile instead of spec.role"}
 	}
 	role := c.Spec.Role[strings.LastIndexByte(c.Spec.Role, '/')+1:]
-	name := f.profileName(c, role)
-	if kept, err := f.keepsProfile(ctx, c, name, role); kept || err != nil {
+	name := r.profileName(c, role)
+	if kept, err := r.keepsProfile(ctx, c, name, role); kept || err != nil {
 		return c.Status.InstanceProfile, err
 	}
-	have, ok, err := f.getProfile(ctx, name)
+	have, ok, err := r.getProfile(ctx, name)
 	if err != nil {
 		return "", err
 	}
 	if !ok {
-		if err := f.createProfile(ctx, c, name); err != nil {
+		if err := r.createProfile(ctx, c, name); err != nil {
 			return "", err
 		}
 	}
-	for _, r := range have.Roles {
-		if aws.ToString(r.RoleName) == role {
+	for _, iamRole := range have.Roles {
+		if aws.ToString(iamRole.RoleName) == role {
 			return name, nil
 		}
-		if err := f.removeRole(ctx, name, r); err != nil {
+		if err := r.removeRole(ctx, name, iamRole); err != nil {
 			return "", err
 		}
 	}
-	return name, f.addRole(ctx, name, role)
+	return name, r.addRole(ctx, name, role)
 }
 
 // keepsProfile reports whether the status names another profile of this class that has the role: one that Karpenter
 // made before the cluster moved here.
-func (f *ClassResolver) keepsProfile(ctx context.Context, c *awsv1.EC2NodeClass, name, role string) (bool, error) {
+func (r *ClassResolver) keepsProfile(ctx context.Context, c *awsv1.EC2NodeClass, name, role string) (bool, error) {
 	if c.Status.InstanceProfile == "" || c.Status.InstanceProfile == name {
 		return false, nil
 	}
-	have, ok, err := f.getProfile(ctx, c.Status.InstanceProfile)
-	if !ok || err != nil || aws.ToString(have.Path) != f.profilePath(c) {
+	have, ok, err := r.getProfile(ctx, c.Status.InstanceProfile)
+	if !ok || err != nil || aws.ToString(have.Path) != r.profilePath(c) {
 		return false, err
 	}
-	return slices.ContainsFunc(have.Roles, func(r types.Role) bool { return aws.ToString(r.RoleName) == role }), nil
+	return slices.ContainsFunc(have.Roles, func(iamRole types.Role) bool {
+		return aws.ToString(iamRole.RoleName) == role
+	}), nil
 }
 
-func (f *ClassResolver) getProfile(ctx context.Context, name string) (types.InstanceProfile, bool, error) {
-	out, err := f.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
+func (r *ClassResolver) getProfile(ctx context.Context, name string) (types.InstanceProfile, bool, error) {
+	out, err := r.IAM.GetInstanceProfile(ctx, &iam.GetInstanceProfileInput{InstanceProfileName: aws.String(name)})
 	switch {
 	case awserrors.IsMissing(err):
 		return types.InstanceProfile{}, false, nil
@@ -85,8 +87,8 @@ func (f *ClassResolver) getProfile(ctx context.Context, name string) (types.Inst
 	return *out.InstanceProfile, true, nil
 }
 
-func (f *ClassResolver) addRole(ctx context.Context, name, role string) error {
-	_, err := f.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
+func (r *ClassResolver) addRole(ctx context.Context, name, role string) error {
+	_, err := r.IAM.AddRoleToInstanceProfile(ctx, &iam.AddRoleToInstanceProfileInput{
 		InstanceProfileName: aws.String(name), RoleName: aws.String(role)})
 	switch {
 	case err == nil, awserrors.CodeOf(err) == "LimitExceeded": // it holds a role already: a repeated call
@@ -101,28 +103,28 @@ func (f *ClassResolver) addRole(ctx context.Context, name, role string) error {
 	return fmt.Errorf("add role %s to instance profile %s: %w", role, name, err)
 }
 
-func (f *ClassResolver) removeRole(ctx context.Context, name string, r types.Role) error {
-	_, err := f.IAM.RemoveRoleFromInstanceProfile(ctx,
-		&iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: r.RoleName})
+func (r *ClassResolver) removeRole(ctx context.Context, name string, role types.Role) error {
+	_, err := r.IAM.RemoveRoleFromInstanceProfile(ctx,
+		&iam.RemoveRoleFromInstanceProfileInput{InstanceProfileName: aws.String(name), RoleName: role.RoleName})
 	if err != nil && !awserrors.IsMissing(err) {
 		return fmt.Errorf("remove role from instance profile %s: %w", name, err)
 	}
 	return nil
 }
 
-func (f *ClassResolver) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name string) error {
+func (r *ClassResolver) createProfile(ctx context.Context, c *awsv1.EC2NodeClass, name string) error {
 	want := maps.Clone(c.Spec.Tags)
 	if want == nil {
 		want = map[string]string{}
 	}
-	want[awsv1.TagClusterPrefix+f.Cluster] = "owned"
-	want[awsv1.TagClusterName] = f.Cluster
+	want[awsv1.TagClusterPrefix+r.Cluster] = "owned"
+	want[awsv1.TagClusterName] = r.Cluster
 	want[awsv1.TagEC2NodeClass] = c.Name
-	want[corev1.LabelTopologyRegion] = f.Region
+	want[corev1.LabelTopologyRegion] = r.Region
 	tags := lists.Of(slices.Sorted(maps.Keys(want)),
 		func(k string) types.Tag { return types.Tag{Key: aws.String(k), Value: aws.String(want[k])} })
-	_, err := f.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
-		Path: aws.String(f.profilePath(c)), Tags: tags})
+	_, err := r.IAM.CreateInstanceProfile(ctx, &iam.CreateInstanceProfileInput{InstanceProfileName: aws.String(name),
+		Path: aws.String(r.profilePath(c)), Tags: tags})
 	if err != nil && !awserrors.AlreadyExists(awserrors.CodeOf(err)) {
 		return fmt.Errorf("create instance profile %s: %w", name, err)
 	}
@@ -131,19 +133,19 @@ func (f *ClassResolver) createProfile(ctx context.Context, c *awsv1.EC2NodeClass
 
 // ListProfiles lists the instance profiles that were made for classes of the cluster, those of deleted classes too. It
 // may be repeated.
-func (f *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
-	if f.Isolated {
+func (r *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, error) {
+	if r.Isolated {
 		return nil, nil
 	}
 	var out []nodeclass.Profile
-	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
-		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(f.clusterPath())})
+	pages := iam.NewListInstanceProfilesPaginator(r.IAM,
+		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(r.clusterPath())})
 	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {
 			return nil, fmt.Errorf("list instance profiles: %w", err)
 		}
 		for _, p := range page.InstanceProfiles {
-			uid := strings.Trim(strings.TrimPrefix(aws.ToString(p.Path), f.clusterPath()), "/")
+			uid := strings.Trim(strings.TrimPrefix(aws.ToString(p.Path), r.clusterPath()), "/")
 			out = append(out, nodeclass.Profile{Name: aws.ToString(p.InstanceProfileName), ClassUID: uid,
 				Created: aws.ToTime(p.CreateDate)})
 		}
@@ -152,21 +154,21 @@ func (f *ClassResolver) ListProfiles(ctx context.Context) ([]nodeclass.Profile, 
 }
 
 // DeleteProfile deletes an instance profile that was made for a class. One that is gone is no error. May be repeated.
-func (f *ClassResolver) DeleteProfile(ctx context.Context, name string) error {
-	p, found, err := f.getProfile(ctx, name)
+func (r *ClassResolver) DeleteProfile(ctx context.Context, name string) error {
+	p, found, err := r.getProfile(ctx, name)
 	if err != nil || !found {
 		return err
 	}
-	return f.deleteProfile(ctx, p)
+	return r.deleteProfile(ctx, p)
 }
 
 // deleteProfiles deletes every instance profile under the path. One that cannot be deleted does not keep the others.
 // May be repeated.
-func (f *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
-	if f.Isolated {
+func (r *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
+	if r.Isolated {
 		return nil
 	}
-	pages := iam.NewListInstanceProfilesPaginator(f.IAM,
+	pages := iam.NewListInstanceProfilesPaginator(r.IAM,
 		&iam.ListInstanceProfilesInput{PathPrefix: aws.String(path)})
 	var errs []error
 	for page, err := range paging.Bounded(ctx, maxPages, pages) {
@@ -174,20 +176,20 @@ func (f *ClassResolver) deleteProfiles(ctx context.Context, path string) error {
 			return errors.Join(append(errs, fmt.Errorf("list instance profiles under %s: %w", path, err))...)
 		}
 		for _, p := range page.InstanceProfiles {
-			errs = append(errs, f.deleteProfile(ctx, p))
+			errs = append(errs, r.deleteProfile(ctx, p))
 		}
 	}
 	return errors.Join(errs...)
 }
 
-func (f *ClassResolver) deleteProfile(ctx context.Context, p types.InstanceProfile) error {
+func (r *ClassResolver) deleteProfile(ctx context.Context, p types.InstanceProfile) error {
 	name := aws.ToString(p.InstanceProfileName)
-	for _, r := range p.Roles {
-		if err := f.removeRole(ctx, name, r); err != nil {
+	for _, role := range p.Roles {
+		if err := r.removeRole(ctx, name, role); err != nil {
 			return err
 		}
 	}
-	_, err := f.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{
+	_, err := r.IAM.DeleteInstanceProfile(ctx, &iam.DeleteInstanceProfileInput{
 		InstanceProfileName: p.InstanceProfileName})
 	if err != nil && !awserrors.IsMissing(err) {
 		return fmt.Errorf("delete instance profile %s: %w", name, err)
@@ -195,16 +197,16 @@ func (f *ClassResolver) deleteProfile(ctx context.Context, p types.InstanceProfi
 	return nil
 }
 
-func (f *ClassResolver) profilePath(c *awsv1.EC2NodeClass) string {
-	return f.clusterPath() + string(c.UID) + "/"
+func (r *ClassResolver) profilePath(c *awsv1.EC2NodeClass) string {
+	return r.clusterPath() + string(c.UID) + "/"
 }
 
-func (f *ClassResolver) clusterPath() string {
-	return fmt.Sprintf("/karpenter/%s/%s/", f.Region, f.Cluster)
+func (r *ClassResolver) clusterPath() string {
+	return fmt.Sprintf("/karpenter/%s/%s/", r.Region, r.Cluster)
 }
 
-func (f *ClassResolver) profileName(c *awsv1.EC2NodeClass, role string) string {
-	return ProfileName(f.Cluster, f.Region, c.Name, string(c.UID), role)
+func (r *ClassResolver) profileName(c *awsv1.EC2NodeClass, role string) string {
+	return ProfileName(r.Cluster, r.Region, c.Name, string(c.UID), role)
 }
 
 // ProfileName is the name of the instance profile that is made for a class with a role. Another role gives another

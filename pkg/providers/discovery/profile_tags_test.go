@@ -38,12 +38,12 @@ func (p *newProfiles) Do(r *http.Request) (*http.Response, error) {
 // of them.
 func TestTagsOfAnInstanceProfile(t *testing.T) {
 	p := &newProfiles{}
-	f := &ClassResolver{Cluster: "demo", Region: "us-west-2",
+	r := &ClassResolver{Cluster: "demo", Region: "us-west-2",
 		IAM: iam.New(iam.Options{Region: "us-west-2", HTTPClient: p, Retryer: aws.NopRetryer{}, Credentials: aws.AnonymousCredentials{}})}
 	class := &awsv1.EC2NodeClass{}
 	class.Name, class.UID = "web", "uid-1"
 	class.Spec.Tags = map[string]string{"team": "a", "eks:eks-cluster-name": "other"}
-	if err := f.createProfile(t.Context(), class, "demo_1"); err != nil {
+	if err := r.createProfile(t.Context(), class, "demo_1"); err != nil {
 		t.Fatal(err)
 	}
 	want := map[string]string{"path": "/karpenter/us-west-2/demo/uid-1/", "team": "a", "eks:eks-cluster-name": "demo",

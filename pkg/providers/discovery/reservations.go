@@ -19,7 +19,7 @@ import (
 const reservationPage = 1000
 
 // findReservations: terms are ORed; an id beats the rest of its term; an id that does not exist finds nothing.
-func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation,
+func (r *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeClass) ([]awsv1.CapacityReservation,
 	error) {
 	found := map[string]awsv1.CapacityReservation{}
 	for _, t := range c.Spec.CapacityReservationSelectorTerms {
@@ -40,7 +40,7 @@ func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeCl
 				in.Filters = append(in.Filters, ec2Filter("owner-id", t.OwnerID))
 			}
 		}
-		pages := ec2.NewDescribeCapacityReservationsPaginator(f.EC2, in)
+		pages := ec2.NewDescribeCapacityReservationsPaginator(r.EC2, in)
 		for page, err := range paging.Bounded(ctx, maxPages, pages, onlyFiltered) {
 			if t.ID != "" && awserrors.IsMissing(err) {
 				break
@@ -48,8 +48,8 @@ func (f *ClassResolver) findReservations(ctx context.Context, c *awsv1.EC2NodeCl
 			if err != nil {
 				return nil, fmt.Errorf("describe capacity reservations: %w", err)
 			}
-			for _, r := range page.CapacityReservations {
-				found[aws.ToString(r.CapacityReservationId)] = reservationFrom(r)
+			for _, reservation := range page.CapacityReservations {
+				found[aws.ToString(reservation.CapacityReservationId)] = reservationFrom(reservation)
 			}
 		}
 	}
@@ -79,13 +79,13 @@ type RemainingCapacity struct{ EC2 *ec2.Client }
 
 // RemainingReservations tells how many instances each capacity reservation has room for. One that is not active is left
 // out, and so is one that EC2 does not know. May be repeated.
-func (l RemainingCapacity) RemainingReservations(ctx context.Context, ids []string) (map[string]int64, error) {
+func (r RemainingCapacity) RemainingReservations(ctx context.Context, ids []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for part := range slices.Chunk(ids, mostIDs) {
-		err := l.readReservations(ctx, part, out)
+		err := r.readReservations(ctx, part, out)
 		if awserrors.IsMissing(err) && len(part) > 1 { // one unknown id fails the whole call
 			for _, id := range part {
-				if err = l.readReservations(ctx, []string{id}, out); err != nil && !awserrors.IsMissing(err) {
+				if err = r.readReservations(ctx, []string{id}, out); err != nil && !awserrors.IsMissing(err) {
 					break
 				}
 			}
@@ -97,15 +97,16 @@ func (l RemainingCapacity) RemainingReservations(ctx context.Context, ids []stri
 	return out, nil
 }
 
-func (l RemainingCapacity) readReservations(ctx context.Context, ids []string, out map[string]int64) error {
-	got, err := l.EC2.DescribeCapacityReservations(ctx,
+func (r RemainingCapacity) readReservations(ctx context.Context, ids []string, out map[string]int64) error {
+	got, err := r.EC2.DescribeCapacityReservations(ctx,
 		&ec2.DescribeCapacityReservationsInput{CapacityReservationIds: ids})
 	if err != nil {
 		return err
 	}
-	for _, r := range got.CapacityReservations {
-		if r.State == types.CapacityReservationStateActive {
-			out[aws.ToString(r.CapacityReservationId)] = int64(aws.ToInt32(r.AvailableInstanceCount))
+	for _, reservation := range got.CapacityReservations {
+		if reservation.State == types.CapacityReservationStateActive {
+			out[aws.ToString(reservation.CapacityReservationId)] = int64(aws.ToInt32(
+				reservation.AvailableInstanceCount))
 		}
 	}
 	return nil
@@ -113,10 +114,10 @@ func (l RemainingCapacity) readReservations(ctx context.Context, ids []string, o
 
 // RemainingAddresses tells how many addresses each subnet has left. One that EC2 does not know is left out. May be
 // repeated.
-func (l RemainingCapacity) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
+func (r RemainingCapacity) RemainingAddresses(ctx context.Context, subnets []string) (map[string]int64, error) {
 	out := map[string]int64{}
 	for part := range slices.Chunk(subnets, mostIDs) {
-		got, err := l.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{ec2Filter("subnet-id",
+		got, err := r.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{Filters: []types.Filter{ec2Filter("subnet-id",
 			part...)}, MaxResults: aws.Int32(subnetPage)})
 		if err != nil {
 			return nil, fmt.Errorf("describe subnets: %w", err)

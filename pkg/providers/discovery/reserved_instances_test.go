@@ -25,9 +25,9 @@ func TestReservedInstancesAreCounted(t *testing.T) {
 		strings.Replace(item("c5.large", "9", regional), "Linux/UNIX", "Windows", 1) +
 		strings.Replace(item("c5.large", "9", regional), ">default<", ">dedicated<", 1) +
 		"</reservedInstancesSet></DescribeReservedInstancesResponse>"
-	m := &CatalogRefresher{ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &answers{body: body},
+	r := &CatalogRefresher{ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: &answers{body: body},
 		Credentials: aws.AnonymousCredentials{}})}
-	got, err := m.reservedInstances(t.Context(), instancetypes.Catalog{Types: []instancetypes.Facts{
+	got, err := r.reservedInstances(t.Context(), instancetypes.Catalog{Types: []instancetypes.Facts{
 		{Name: "m5.large"}, {Name: "m5.nano"}, {Name: "p3.2xlarge", GPUs: []instancetypes.Accelerator{{Count: 1}}}}})
 	want := []instancetypes.Commitment{
 		{ID: "ri/m5", Type: "m5.large", Flexible: true, Room: 2*16 + 1},

@@ -95,50 +95,62 @@ type halfList struct {
 // halfLists are the lists that are read page by page. found is how much a caller gets of the half.
 func halfLists(p *firstPages) []halfList {
 	nobody, once := aws.AnonymousCredentials{}, aws.NopRetryer{}
-	f := &ClassResolver{Region: "us-west-2", Cluster: "demo", Now: time.Now,
+	r := &ClassResolver{Region: "us-west-2", Cluster: "demo", Now: time.Now,
 		EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: p, Retryer: once, Credentials: nobody}),
 		IAM: iam.New(iam.Options{Region: "us-west-2", HTTPClient: p, Retryer: once, Credentials: nobody})}
-	m := &CatalogRefresher{region: "us-west-2", now: time.Now, ec2: f.EC2,
+	refresher := &CatalogRefresher{region: "us-west-2", now: time.Now, ec2: r.EC2,
 		account: &accountReader{cluster: "demo", share: 1, plans: savingsplans.New(savingsplans.Options{Region: "us-east-1", HTTPClient: p, Retryer: once, Credentials: nobody})},
 		pricing: pricing.New(pricing.Options{Region: "us-east-1", HTTPClient: p, Retryer: once, Credentials: nobody})}
 	alarms := Alarms{cloudwatch.New(cloudwatch.Options{Region: "us-west-2", HTTPClient: p, Retryer: once, Credentials: nobody})}
-	tags, looks := map[string]string{"team": "a"}, Preflight{EC2: f.EC2}
+	tags, looks := map[string]string{"team": "a"}, Preflight{EC2: r.EC2}
 	class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{SubnetSelectorTerms: []awsv1.SubnetSelectorTerm{{Tags: tags}}, SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: tags}},
 		AMISelectorTerms: []awsv1.AMISelectorTerm{{Tags: tags}}, CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{Tags: tags}}}}
 	plan := preflight.Plan{Cluster: "demo", VPC: "vpc-1"}
 	return []halfList{
-		{"subnets", "DescribeSubnets", func(ctx context.Context) (int, error) { got, err := f.findSubnets(ctx, class); return len(got), err }},
+		{"subnets", "DescribeSubnets", func(ctx context.Context) (int, error) { got, err := r.findSubnets(ctx, class); return len(got), err }},
 		{"security groups", "DescribeSecurityGroups", func(ctx context.Context) (int, error) {
-			got, err := f.findSecurityGroups(ctx, class)
+			got, err := r.findSecurityGroups(ctx, class)
 			return len(got), err
 		}},
-		{"images", "DescribeImages", func(ctx context.Context) (int, error) { got, err := f.findImages(ctx, class); return len(got), err }},
+		{"images", "DescribeImages", func(ctx context.Context) (int, error) { got, err := r.findImages(ctx, class); return len(got), err }},
 		{"reservations", "DescribeCapacityReservations", func(ctx context.Context) (int, error) {
-			got, err := f.findReservations(ctx, class)
+			got, err := r.findReservations(ctx, class)
 			return len(got), err
 		}},
-		{"profiles", "ListInstanceProfiles", func(ctx context.Context) (int, error) { got, err := f.ListProfiles(ctx); return len(got), err }},
-		{"profiles to delete", "ListInstanceProfiles", func(ctx context.Context) (int, error) { return 0, f.deleteProfiles(ctx, "/") }},
+		{"profiles", "ListInstanceProfiles", func(ctx context.Context) (int, error) { got, err := r.ListProfiles(ctx); return len(got), err }},
+		{"profiles to delete", "ListInstanceProfiles", func(ctx context.Context) (int, error) { return 0, r.deleteProfiles(ctx, "/") }},
 		{"templates to delete", "DescribeLaunchTemplates", func(ctx context.Context) (int, error) {
-			return 0, f.deleteTemplates(ctx, ec2Filter("tag-key", "a"))
+			return 0, r.deleteTemplates(ctx, ec2Filter("tag-key", "a"))
 		}},
-		{"types", "DescribeInstanceTypes", func(ctx context.Context) (int, error) { got, err := m.readTypes(ctx); return len(got), err }},
-		{"zones of types", "DescribeInstanceTypeOfferings", func(ctx context.Context) (int, error) { got, err := m.readTypes(ctx); return len(got), err }},
-		{"prices", "GetProducts", func(ctx context.Context) (int, error) { got, err := m.onDemand(ctx); return len(got), err }},
-		{"prices of volumes", "GetProducts", func(ctx context.Context) (int, error) { got, err := m.readDiskPrices(ctx); return len(got), err }},
+		{"types", "DescribeInstanceTypes", func(ctx context.Context) (int, error) { got, err := refresher.readTypes(ctx); return len(got), err }},
+		{"zones of types", "DescribeInstanceTypeOfferings", func(ctx context.Context) (int, error) { got, err := refresher.readTypes(ctx); return len(got), err }},
+		{"prices", "GetProducts", func(ctx context.Context) (int, error) { got, err := refresher.onDemand(ctx); return len(got), err }},
+		{"prices of volumes", "GetProducts", func(ctx context.Context) (int, error) {
+			got, err := refresher.readDiskPrices(ctx)
+			return len(got), err
+		}},
 		{"spot prices", "DescribeSpotPriceHistory", func(ctx context.Context) (int, error) {
-			got, err := m.readSpotPrices(ctx, time.Now())
+			got, err := refresher.readSpotPrices(ctx, time.Now())
 			return len(got.prices), err
 		}},
 		{"savings plans", "DescribeSavingsPlans", func(ctx context.Context) (int, error) {
-			got, _, err := m.savingsPlans(ctx, map[string]instancetypes.Commitment{"1": {ID: "1", Rates: map[string]float64{"m5.large": 0.05}}})
+			got, _, err := refresher.savingsPlans(ctx, map[string]instancetypes.Commitment{"1": {ID: "1", Rates: map[string]float64{"m5.large": 0.05}}})
 			return len(got), err
 		}},
-		{"rates", "DescribeSavingsPlanRates", func(ctx context.Context) (int, error) { got, _, err := m.savingsPlans(ctx, nil); return len(got), err }},
-		{"instances elsewhere", "DescribeInstances", func(ctx context.Context) (int, error) { got, err := m.countForeignUse(ctx); return len(got), err }},
-		{"idle reservations", "DescribeCapacityReservations", func(ctx context.Context) (int, error) { got, err := m.countForeignUse(ctx); return len(got), err }},
+		{"rates", "DescribeSavingsPlanRates", func(ctx context.Context) (int, error) {
+			got, _, err := refresher.savingsPlans(ctx, nil)
+			return len(got), err
+		}},
+		{"instances elsewhere", "DescribeInstances", func(ctx context.Context) (int, error) {
+			got, err := refresher.countForeignUse(ctx)
+			return len(got), err
+		}},
+		{"idle reservations", "DescribeCapacityReservations", func(ctx context.Context) (int, error) {
+			got, err := refresher.countForeignUse(ctx)
+			return len(got), err
+		}},
 		{"routes", "DescribeRouteTables", func(ctx context.Context) (int, error) {
-			got, _, err := ReadSubnetRoutes(ctx, f.EC2, "us-west-2", "vpc-1", []string{"subnet-1"})
+			got, _, err := ReadSubnetRoutes(ctx, r.EC2, "us-west-2", "vpc-1", []string{"subnet-1"})
 			return len(got), err
 		}},
 		{"endpoints", "DescribeVpcEndpoints", func(ctx context.Context) (int, error) {

@@ -23,14 +23,14 @@ func TestEmptySelectorTermsAskForNothing(t *testing.T) {
 	c.Spec.CapacityReservationSelectorTerms = []awsv1.CapacityReservationSelectorTerm{{Tags: map[string]string{}},
 		{OwnerID: "111122223333"}}
 	seen := &answers{body: "<r></r>"}
-	f := &ClassResolver{EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: seen, Credentials: aws.AnonymousCredentials{}}),
+	r := &ClassResolver{EC2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: seen, Credentials: aws.AnonymousCredentials{}}),
 		SSM: ssm.New(ssm.Options{Region: "us-west-2", HTTPClient: seen, Credentials: aws.AnonymousCredentials{}})}
 	look := func() {
 		t.Helper()
-		subnets, err1 := f.findSubnets(t.Context(), &c)
-		groups, err2 := f.findSecurityGroups(t.Context(), &c)
-		images, err3 := f.findImages(t.Context(), &c)
-		reservations, err4 := f.findReservations(t.Context(), &c)
+		subnets, err1 := r.findSubnets(t.Context(), &c)
+		groups, err2 := r.findSecurityGroups(t.Context(), &c)
+		images, err3 := r.findImages(t.Context(), &c)
+		reservations, err4 := r.findReservations(t.Context(), &c)
 		if err := errors.Join(err1, err2, err3, err4); err != nil || len(subnets)+len(groups)+len(images)+len(reservations) > 0 {
 			t.Errorf("subnets %v, groups %v, images %v, reservations %v, error %v", subnets, groups, images, reservations, err)
 		}

@@ -111,8 +111,8 @@ func (s *ZonalShifts) readLately(ctx context.Context) {
 	}
 }
 
-func shiftReason(m instancetypes.UnavailableOffering) []string {
-	return []string{m.Zone, m.Type, m.CapacityType, m.Scope, m.Why}
+func shiftReason(u instancetypes.UnavailableOffering) []string {
+	return []string{u.Zone, u.Type, u.CapacityType, u.Scope, u.Why}
 }
 
 // readShifts finds the zones that are shifted away from, by hand or by AWS.

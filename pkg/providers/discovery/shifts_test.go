@@ -45,9 +45,9 @@ func TestZonesThatAreShiftedAway(t *testing.T) {
 		now = now.Add(after)
 		marks, err := s.ListUnavailable(t.Context())
 		var zones []string
-		for _, m := range marks {
-			if m.CapacityType == instancetypes.Spot {
-				zones = append(zones, m.Zone)
+		for _, u := range marks {
+			if u.CapacityType == instancetypes.Spot {
+				zones = append(zones, u.Zone)
 			}
 		}
 		if d := cmp.Diff(want, zones); d != "" || err != nil || len(marks) != 3*len(want) {

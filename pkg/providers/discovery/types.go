@@ -25,13 +25,13 @@ const (
 )
 
 // readTypes lists every instance type that a node can have and that some zone sells, sorted by name, without prices.
-func (m *CatalogRefresher) readTypes(ctx context.Context) ([]instancetypes.Facts, error) {
-	zones, err := m.readOfferings(ctx)
+func (r *CatalogRefresher) readTypes(ctx context.Context) ([]instancetypes.Facts, error) {
+	zones, err := r.readOfferings(ctx)
 	if err != nil {
 		return nil, err
 	}
 	var out []instancetypes.Facts
-	pages := ec2.NewDescribeInstanceTypesPaginator(m.ec2,
+	pages := ec2.NewDescribeInstanceTypesPaginator(r.ec2,
 		&ec2.DescribeInstanceTypesInput{MaxResults: aws.Int32(typesPage), Filters: []types.Filter{
 			ec2Filter("supported-virtualization-type", "hvm"),
 			ec2Filter("processor-info.supported-architecture", "x86_64", "arm64")}})
@@ -54,9 +54,9 @@ func (m *CatalogRefresher) readTypes(ctx context.Context) ([]instancetypes.Facts
 }
 
 // readOfferings lists the zones that sell each type, sorted.
-func (m *CatalogRefresher) readOfferings(ctx context.Context) (map[string][]string, error) {
+func (r *CatalogRefresher) readOfferings(ctx context.Context) (map[string][]string, error) {
 	out := map[string][]string{}
-	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(m.ec2, &ec2.DescribeInstanceTypeOfferingsInput{
+	pages := ec2.NewDescribeInstanceTypeOfferingsPaginator(r.ec2, &ec2.DescribeInstanceTypeOfferingsInput{
 		LocationType: types.LocationTypeAvailabilityZone, MaxResults: aws.Int32(offeringsPage)})
 	for page, err := range paging.Bounded(ctx, maxPages, pages) {
 		if err != nil {

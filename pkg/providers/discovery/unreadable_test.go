@@ -55,9 +55,9 @@ func TestACatalogThatNobodyMayRead(t *testing.T) {
 		b := &lockedBucket{code: code, status: c.status}
 		nobody := aws.AnonymousCredentials{}
 		store := NewStore(s3.New(s3.Options{Region: "us-west-2", HTTPClient: b, Retryer: aws.NopRetryer{}, Credentials: nobody}), "bucket", time.Hour, time.Now)
-		m := &CatalogRefresher{store: store, region: "us-west-2", isolated: true, now: time.Now,
+		r := &CatalogRefresher{store: store, region: "us-west-2", isolated: true, now: time.Now,
 			ec2: ec2.New(ec2.Options{Region: "us-west-2", HTTPClient: b, Retryer: aws.NopRetryer{}, Credentials: nobody})}
-		did, err := m.Refresh(t.Context())
+		did, err := r.Refresh(t.Context())
 		if b.puts != c.puts || (did != "") != (c.puts > 0) {
 			t.Errorf("%s: stored %d times, did %q, want %d", code, b.puts, did, c.puts)
 		}

@@ -157,7 +157,7 @@ func leavesOfferings(o launch.Order, marks []instancetypes.UnavailableOffering, 
 		}
 	}
 	return slices.ContainsFunc(o.Offerings(), func(f instancetypes.OfferingKey) bool {
-		return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool { return m.OfferingKey == f })
+		return !slices.ContainsFunc(marks, func(u instancetypes.UnavailableOffering) bool { return u.OfferingKey == f })
 	})
 }
 

@@ -216,8 +216,8 @@ func TestADeniedOffering(t *testing.T) {
 			marks = no.Marks
 		}
 		var got []string
-		for _, m := range marks {
-			got = append(got, m.Type+" "+m.Why)
+		for _, u := range marks {
+			got = append(got, u.Type+" "+u.Why)
 		}
 		if d := cmp.Diff(c.marks, strings.Join(got, ", ")); d != "" || others != (c.err == "") || !others && err.Error() != c.err {
 			t.Errorf("%s: error %v, marks (-want +got):\n%s", c.name, err, d)

@@ -91,18 +91,18 @@ func TestVolumesAreReadForWhatMoves(t *testing.T) {
 		s := &shelves{t: t, taints: c.taints, optIn: c.optIn}
 		server := httptest.NewServer(s)
 		t.Cleanup(server.Close)
-		k, err := New(Config{Endpoint: server.URL, Transport: http.DefaultTransport})
+		client, err := New(Config{Endpoint: server.URL, Transport: http.DefaultTransport})
 		if err != nil {
 			t.Fatal(err)
 		}
-		got, err := k.ReadSnapshot(t.Context())
+		got, err := client.ReadSnapshot(t.Context())
 		if err != nil {
 			t.Fatal(err)
 		}
 		if p := got.Pods[0]; !slices.Equal(p.UnreadClaims, []string{"data"}) || len(s.asked) > 0 || got.VolumesMatter(c.emptied) != c.matter {
 			t.Errorf("%s: claims %v, %v were listed, volumes matter %t; want data, nothing, %t", name, p.UnreadClaims, s.asked, !c.matter, c.matter)
 		}
-		full, err := k.WithVolumes(t.Context(), got)
+		full, err := client.WithVolumes(t.Context(), got)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -133,11 +133,11 @@ func TestNoVolumesCostNothing(t *testing.T) {
 	s := &shelves{t: t}
 	server := httptest.NewServer(s)
 	t.Cleanup(server.Close)
-	k, err := New(Config{Endpoint: server.URL, Transport: http.DefaultTransport})
+	c, err := New(Config{Endpoint: server.URL, Transport: http.DefaultTransport})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := k.WithVolumes(t.Context(), cluster.Snapshot{Pods: []cluster.Pod{{Name: "web"}}}); err != nil || len(s.asked) > 0 {
+	if _, err := c.WithVolumes(t.Context(), cluster.Snapshot{Pods: []cluster.Pod{{Name: "web"}}}); err != nil || len(s.asked) > 0 {
 		t.Errorf("%v: %v were listed", err, s.asked)
 	}
 }

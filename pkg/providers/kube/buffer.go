@@ -24,10 +24,10 @@ type Buffers struct{ *connection }
 // ListBuffers lists the CapacityBuffers of the strategy that Joiner follows, sorted, each with the template or workload
 // that it names and its share of the pods that buffers may stand for; one whose workload is not there, or may not be
 // read, stands for none. A cluster that does not know the kind has none.
-func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
-	stored, _, err := listAll(ctx, c.connection, listQuery{place: capacityBuffers()},
+func (b Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
+	stored, _, err := listAll(ctx, b.connection, listQuery{place: capacityBuffers()},
 		func(l *v1beta1.CapacityBufferList) []v1beta1.CapacityBuffer {
-			mine := slices.DeleteFunc(l.Items, func(b v1beta1.CapacityBuffer) bool { return !b.Mine() })
+			mine := slices.DeleteFunc(l.Items, func(buffer v1beta1.CapacityBuffer) bool { return !buffer.Mine() })
 			return translatePage(mine, translate.SlimBuffer)
 		})
 	if err != nil {
@@ -36,8 +36,8 @@ func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 		}
 		return nil, err
 	}
-	slices.SortFunc(stored, func(a, b v1beta1.CapacityBuffer) int {
-		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
+	slices.SortFunc(stored, func(a, buffer v1beta1.CapacityBuffer) int {
+		return cmp.Or(cmp.Compare(a.Namespace, buffer.Namespace), cmp.Compare(a.Name, buffer.Name))
 	})
 	out := make([]buffers.Buffer, len(stored))
 	for i := range stored {
@@ -52,7 +52,7 @@ func (c Buffers) ListBuffers(ctx context.Context) ([]buffers.Buffer, error) {
 		}
 		g.Go(func() error {
 			// one workload that Joiner may not read must not hide all others
-			if err := c.resolveBuffer(gctx, &out[i]); err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
+			if err := b.resolveBuffer(gctx, &out[i]); err != nil && !isNotFound(err) && !apierrors.IsForbidden(err) {
 				return err
 			}
 			return nil
@@ -75,43 +75,43 @@ type bufferRoom struct {
 }
 
 // listRoom lists what buffers keep room for.
-func (c Buffers) listRoom(ctx context.Context) (bufferRoom, error) {
-	all, err := c.ListBuffers(ctx)
+func (b Buffers) listRoom(ctx context.Context) (bufferRoom, error) {
+	all, err := b.ListBuffers(ctx)
 	return bufferRoom{buffers.VirtualPods(all), buffers.Stopped(all)}, err
 }
 
 // listVirtualPods lists the pods that buffers keep room for, in whatever way.
-func (c Buffers) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
-	room, err := c.listRoom(ctx)
-	for _, b := range room.stopped {
-		room.pods = append(room.pods, b.Pods...)
+func (b Buffers) listVirtualPods(ctx context.Context) ([]cluster.Pod, error) {
+	room, err := b.listRoom(ctx)
+	for _, buffer := range room.stopped {
+		room.pods = append(room.pods, buffer.Pods...)
 	}
 	return room.pods, err
 }
 
 // resolveBuffer reads what the buffer names. The error is a *NotFoundError if there is none.
-func (c Buffers) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
-	ns := b.Object.Namespace
-	if ref := b.Object.Spec.PodTemplateRef; ref != nil {
+func (b Buffers) resolveBuffer(ctx context.Context, buffer *buffers.Buffer) error {
+	ns := buffer.Object.Namespace
+	if ref := buffer.Object.Spec.PodTemplateRef; ref != nil {
 		t := &corev1.PodTemplate{}
-		if err := c.getObject(ctx, apiCall{verb: "get", place: podTemplates(), namespace: ns, name: ref.Name},
+		if err := b.getObject(ctx, apiCall{verb: "get", place: podTemplates(), namespace: ns, name: ref.Name},
 			t); err != nil {
 			return err
 		}
-		b.Template, b.Generation = translate.Template(ns, t.Template), t.Generation
+		buffer.Template, buffer.Generation = translate.Template(ns, t.Template), t.Generation
 		return nil
 	}
-	ref := b.Object.Spec.ScalableRef
+	ref := buffer.Object.Spec.ScalableRef
 	if ref == nil || !buffers.IsScalable(ref) {
 		return nil
 	}
 	read := func(place apiPath, into runtime.Object) error {
-		return c.getObject(ctx, apiCall{verb: "get", place: place, namespace: ns, name: ref.Name}, into)
+		return b.getObject(ctx, apiCall{verb: "get", place: place, namespace: ns, name: ref.Name}, into)
 	}
 	scaled := func(err error, m metav1.ObjectMeta, replicas *int32, t corev1.PodTemplateSpec) error {
-		b.Template, b.Generation, b.Scale = translate.Template(ns, t), m.Generation, 1
+		buffer.Template, buffer.Generation, buffer.Scale = translate.Template(ns, t), m.Generation, 1
 		if replicas != nil {
-			b.Scale = *replicas
+			buffer.Scale = *replicas
 		}
 		return err
 	}
@@ -134,7 +134,7 @@ func (c Buffers) resolveBuffer(ctx context.Context, b *buffers.Buffer) error {
 
 // WriteBufferStatus stores the status of the buffer, on the condition that the buffer was not changed since it was
 // read. On success the buffer given is as stored.
-func (c Buffers) WriteBufferStatus(ctx context.Context, b *v1beta1.CapacityBuffer) error {
+func (b Buffers) WriteBufferStatus(ctx context.Context, buffer *v1beta1.CapacityBuffer) error {
 	kind := v1beta1.GroupVersion().WithKind(v1beta1.CapacityBufferKind)
-	return writeStatus(ctx, c.connection, capacityBuffers(), kind, b)
+	return writeStatus(ctx, b.connection, capacityBuffers(), kind, buffer)
 }

@@ -17,12 +17,12 @@ func (p *cachePass) endPass() (began time.Time) {
 
 // proveAhead has what the snapshot of the pass needs proven while others are waited for. What is unknown yet is taken
 // over from a checkpoint for that, or listed.
-func (p *cachePass) proveAhead(m *ClusterCache) {
+func (p *cachePass) proveAhead(c *ClusterCache) {
 	p.ahead = true
 	began := p.began
-	for _, k := range m.kinds {
-		if (k.isMuch() || k.version == 0) && m.stop != nil {
-			m.work.Go(func() { _ = m.proveKind(m.ctx, k, began) })
+	for _, k := range c.kinds {
+		if (k.isMuch() || k.version == 0) && c.stop != nil {
+			c.work.Go(func() { _ = c.proveKind(c.ctx, k, began) })
 		}
 	}
 }

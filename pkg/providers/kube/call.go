@@ -35,25 +35,25 @@ type apiCall struct {
 }
 
 // String says the call in words, such as "evict pod default/web-1".
-func (w apiCall) String() string {
-	s := w.verb + " " + w.place.name
+func (c apiCall) String() string {
+	s := c.verb + " " + c.place.name
 	switch {
-	case w.namespace != "" && w.name != "":
-		return s + " " + w.namespace + "/" + w.name
-	case w.name != "":
-		return s + " " + w.name
+	case c.namespace != "" && c.name != "":
+		return s + " " + c.namespace + "/" + c.name
+	case c.name != "":
+		return s + " " + c.name
 	}
 	return s + "s"
 }
 
 // findNameProblem is a *NotFoundError for a name that no object can have. Somebody's object may refer to it, and asking
 // for it would ask for another path.
-func (w apiCall) findNameProblem() error {
-	if len(w.name) <= validation.DNS1123SubdomainMaxLength && len(content.IsPathSegmentName(w.name)) == 0 {
+func (c apiCall) findNameProblem() error {
+	if len(c.name) <= validation.DNS1123SubdomainMaxLength && len(content.IsPathSegmentName(c.name)) == 0 {
 		return nil
 	}
-	w.name = fmt.Sprintf("%.80q", w.name)
-	return wrapError(w, apierrors.NewNotFound(schema.GroupResource{Resource: w.place.plural}, w.name))
+	c.name = fmt.Sprintf("%.80q", c.name)
+	return wrapError(c, apierrors.NewNotFound(schema.GroupResource{Resource: c.place.plural}, c.name))
 }
 
 // sendWithRetries sends the request until it gets an answer that means something, at most four times. Repeating must be

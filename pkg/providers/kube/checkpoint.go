@@ -63,7 +63,7 @@ func (s *Checkpoints) Use(o CheckpointOptions) { s.CheckpointOptions = &o }
 // restoreUnknown has the cache know what a checkpoint holds of kinds that are unknown, once in an invocation. What it
 // knows then is as old as if the cache had been frozen since: nothing of it is proven.
 func (s *Checkpoints) restoreUnknown(ctx context.Context, k *followedKind) {
-	m := s.cache
+	cache := s.cache
 	if s.CheckpointOptions == nil {
 		return
 	}
@@ -73,17 +73,17 @@ func (s *Checkpoints) restoreUnknown(ctx context.Context, k *followedKind) {
 	case <-ctx.Done():
 		return
 	}
-	m.mu.Lock()
+	cache.mu.Lock()
 	wanted := k.version == 0 && !s.asked
 	s.asked = s.asked || wanted
-	m.mu.Unlock()
+	cache.mu.Unlock()
 	if !wanted {
 		return
 	}
 	ctx, cancel := context.WithTimeout(ctx, checkpointTakes)
 	defer cancel()
 	nodes, err := s.countNodes(ctx)
-	if err != nil || nodes <= m.kinds[1].few {
+	if err != nil || nodes <= cache.kinds[1].few {
 		return
 	}
 	began := time.Now()
@@ -96,14 +96,14 @@ func (s *Checkpoints) restoreUnknown(ctx context.Context, k *followedKind) {
 		s.Tell("there is no checkpoint of the cluster, so it is listed")
 		return
 	}
-	c, err := decodeCheckpoint(b, s.Of, m.now(), &m.shapes)
+	c, err := decodeCheckpoint(b, s.Of, cache.now(), &cache.shapes)
 	if err != nil {
 		s.Tell("a checkpoint of the cluster is not used, and the cluster is listed", "error", err.Error())
 		return
 	}
 	kinds := s.adopt(c)
 	s.Tell("a checkpoint of the cluster was read", "kinds", kinds, "pods", c.pods.Len(), "bytes", len(b),
-		"ageSeconds", int(m.now().Sub(c.written).Seconds()), "ms", time.Since(began).Milliseconds())
+		"ageSeconds", int(cache.now().Sub(c.written).Seconds()), "ms", time.Since(began).Milliseconds())
 }
 
 // adopt takes over what is unknown and not being listed, but for versions that the API server is known to
@@ -123,13 +123,13 @@ func (s *Checkpoints) adopt(c *checkpoint) (kinds []string) {
 }
 
 func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
-	m := s.cache
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	cache := s.cache
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
 	if k.version != 0 || c.versions[at] <= k.gone || k.isDoubted() {
 		return false
 	}
-	m.own.beginList(k.place.plural) // what is written from now on must be told
+	cache.own.beginList(k.place.plural) // what is written from now on must be told
 	if k.unfinished != nil {
 		k.unfinished.forget()
 	}
@@ -137,35 +137,35 @@ func (s *Checkpoints) adoptKind(k *followedKind, c *checkpoint, at int) bool {
 	k.version, k.proven, k.took, k.restored = c.versions[at], time.Time{}, c.took[at],
 		time.Now().Round(0) // by the wall clock: a process may be frozen meanwhile
 	k.reopen() // a watch from before a list that failed would tell of later changes alone
-	m.notifyWaiters()
+	cache.notifyWaiters()
 	return true
 }
 
 func (s *Checkpoints) restorePods(c *checkpoint, version string) {
-	m := s.cache
-	m.objects.pods, m.objects.sorted, m.objects.changed = podsByUID(c.pods.All()), c.pods, map[string]bool{}
-	m.seen.keepPods(version, findWaiting(m.objects.pods))
+	cache := s.cache
+	cache.objects.pods, cache.objects.sorted, cache.objects.changed = podsByUID(c.pods.All()), c.pods, map[string]bool{}
+	cache.seen.keepPods(version, findWaiting(cache.objects.pods))
 }
 
 // restoreNodes leaves it to writes to read the node that they change.
 func (s *Checkpoints) restoreNodes(c *checkpoint, version string) {
-	m := s.cache
-	m.objects.nodes = c.nodes
-	m.seen.keepDigests(version, c.digests, map[string]*corev1.Node{})
+	cache := s.cache
+	cache.objects.nodes = c.nodes
+	cache.seen.keepDigests(version, c.digests, map[string]*corev1.Node{})
 }
 
 // restoreClaims leaves it to writes to read the claim that they change.
 func (s *Checkpoints) restoreClaims(c *checkpoint, version string) {
-	m := s.cache
-	m.objects.claims = c.claims
-	m.seen.keepClaims(version, map[string]storedStatus{})
+	cache := s.cache
+	cache.objects.claims = c.claims
+	cache.seen.keepClaims(version, map[string]storedStatus{})
 }
 
 // countNodes returns the number of nodes of the cluster, about. It reads one.
 func (s *Checkpoints) countNodes(ctx context.Context) (int, error) {
-	into, m := &corev1.NodeList{}, s.cache
-	err := m.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
-		return m.core.Get().AbsPath(nodePath().pathTo("", "", "")...).Param("limit", "1")
+	into, c := &corev1.NodeList{}, s.cache
+	err := c.sendWithRetries(ctx, apiCall{verb: "count", place: nodePath()}, func() *rest.Request {
+		return c.core.Get().AbsPath(nodePath().pathTo("", "", "")...).Param("limit", "1")
 	}, into)
 	if err != nil || into.RemainingItemCount == nil {
 		return 0, err
@@ -203,34 +203,34 @@ func (s *Checkpoints) Write(ctx context.Context) error {
 // take returns what is known if it is to be written, else nil. One that cannot be written is not tried again soon
 // either.
 func (s *Checkpoints) take() *checkpoint {
-	m := s.cache
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	cache := s.cache
+	cache.mu.Lock()
+	defer cache.mu.Unlock()
 	now := time.Now().Round(0)
 	age := now.Sub(s.writtenAt)
 	if age < checkpointEvery || s.told == s.writtenTold && age < checkpointAnyway {
 		return nil
 	}
-	c := &checkpoint{written: m.now(), digests: m.seen.copyDigests()}
-	for i, k := range m.kinds {
+	c := &checkpoint{written: cache.now(), digests: cache.seen.copyDigests()}
+	for i, k := range cache.kinds {
 		if k.version == 0 || !k.restored.IsZero() {
 			return nil // it is not known what there is, or only by a checkpoint
 		}
 		c.versions[i], c.took[i] = k.version, k.took
 	}
-	if len(m.objects.nodes) <= m.kinds[1].few {
+	if len(cache.objects.nodes) <= cache.kinds[1].few {
 		return nil
 	}
 	s.writtenAt, s.writtenTold = now, s.told
-	all := m.objects.takeSnapshot()
+	all := cache.objects.takeSnapshot()
 	c.pods, c.nodes, c.claims = all.sorted, all.nodes, all.claims
 	return c
 }
 
-func (s *readCache) copyDigests() map[string]uint64 {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return maps.Clone(s.digests)
+func (c *readCache) copyDigests() map[string]uint64 {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return maps.Clone(c.digests)
 }
 
 func podsByUID(all iter.Seq[*translate.ListedPod]) map[string]*translate.ListedPod {

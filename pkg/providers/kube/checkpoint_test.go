@@ -53,9 +53,9 @@ func (f *checkpointFile) tell(what string, fields ...any) {
 
 // process is a new process with a small cache that begins with a checkpoint.
 func (f *checkpointFile) process(c *Client) process {
-	m := smallCache(c)
-	m.Checkpoints.Use(CheckpointOptions{Store: f, Of: "one", Tell: f.tell})
-	return process{c, m}
+	cache := smallCache(c)
+	cache.Checkpoints.Use(CheckpointOptions{Store: f, Of: "one", Tell: f.tell})
+	return process{c, cache}
 }
 
 // knownCluster is an API server with some of everything, and a checkpoint of it.
@@ -378,10 +378,10 @@ func TestACheckpointReplacesNothingThatIsKnown(t *testing.T) {
 			t.Errorf("%v are replaced", got)
 		}
 		p.cache.Freeze()
-		m := smallCache(h.api.client())
-		m.kinds[0].gone = c.versions[0]
-		m.kinds[1].one <- struct{}{}
-		if got := m.Checkpoints.adopt(c); !slices.Equal(got, []string{"nodeclaims"}) {
+		cache := smallCache(h.api.client())
+		cache.kinds[0].gone = c.versions[0]
+		cache.kinds[1].one <- struct{}{}
+		if got := cache.Checkpoints.adopt(c); !slices.Equal(got, []string{"nodeclaims"}) {
 			t.Errorf("%v are taken over, want the claims alone", got)
 		}
 	})

@@ -72,77 +72,77 @@ type cachedObjects struct {
 
 // NewClusterCache makes a cache that knows nothing. It makes no request.
 func (c *Client) NewClusterCache() *ClusterCache {
-	m := &ClusterCache{Client: c, moved: make(chan struct{}), objects: cachedObjects{memory: &podMemory{}}}
-	m.Checkpoints = &Checkpoints{cache: m, one: make(chan struct{}, 1)}
-	m.kinds = []*followedKind{newPodKind(m), newNodeKind(m), newClaimKind(m)}
-	return m
+	cache := &ClusterCache{Client: c, moved: make(chan struct{}), objects: cachedObjects{memory: &podMemory{}}}
+	cache.Checkpoints = &Checkpoints{cache: cache, one: make(chan struct{}, 1)}
+	cache.kinds = []*followedKind{newPodKind(cache), newNodeKind(cache), newClaimKind(cache)}
+	return cache
 }
 
 // Resume begins an invocation, the context of which it is. Where much is known of a kind, its watch goes on from where
 // the last invocation ended. It waits until another invocation in this process has ended.
-func (m *ClusterCache) Resume(ctx context.Context) {
-	m.inUse.Lock()
-	m.ctx, m.stop = context.WithCancel(ctx)
-	m.own.forgetSeen()
-	m.objects.memory.endInvocation()
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (c *ClusterCache) Resume(ctx context.Context) {
+	c.inUse.Lock()
+	c.ctx, c.stop = context.WithCancel(ctx)
+	c.own.forgetSeen()
+	c.objects.memory.endInvocation()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	// By the wall clock: the monotonic one may stand still while the process is frozen.
-	if age := now.Round(0).Sub(m.frozen); age < 0 || age > longestFrozen {
-		for _, k := range m.kinds {
+	if age := now.Round(0).Sub(c.frozen); age < 0 || age > longestFrozen {
+		for _, k := range c.kinds {
 			k.version = 0
 		}
 	}
-	m.resumed, m.invalid, m.news, m.staying = now, time.Time{}, false, false
-	m.pass.endPass()
-	m.Checkpoints.asked = false
-	for _, k := range m.kinds {
+	c.resumed, c.invalid, c.news, c.staying = now, time.Time{}, false, false
+	c.pass.endPass()
+	c.Checkpoints.asked = false
+	for _, k := range c.kinds {
 		k.proven, k.breaks, k.wanted, k.aims = time.Time{}, 0, 0, nil
-		m.work.Go(func() { m.follow(m.ctx, k) })
+		c.work.Go(func() { c.follow(c.ctx, k) })
 		if k.isMuch() { // or it would fall behind in invocations that need nothing of it
 			k.wanted = k.version + 1 // the first watch proves it, as a rule
-			m.work.Go(func() { _ = m.proveKind(m.ctx, k, now) })
+			c.work.Go(func() { _ = c.proveKind(c.ctx, k, now) })
 		}
 	}
 }
 
 // Freeze ends an invocation: the watches are closed, and what they told is kept. It waits for the first proof of each
 // kind of which there is much, which takes some seconds at most, as long as the invocation has time left.
-func (m *ClusterCache) Freeze() {
+func (c *ClusterCache) Freeze() {
 	end := time.Now().Add(proveWithin)
-	if last, ok := m.ctx.Deadline(); ok && last.Add(-endingTakes).Before(end) {
+	if last, ok := c.ctx.Deadline(); ok && last.Add(-endingTakes).Before(end) {
 		end = last.Add(-endingTakes)
 	}
-	limit, cancel := context.WithDeadline(m.ctx, end)
+	limit, cancel := context.WithDeadline(c.ctx, end)
 	defer cancel()
-	for _, k := range m.kinds {
-		m.await(limit, func() bool { return k.version == 0 || !k.isMuch() || !k.proven.Before(m.resumed) })
+	for _, k := range c.kinds {
+		c.await(limit, func() bool { return k.version == 0 || !k.isMuch() || !k.proven.Before(c.resumed) })
 	}
-	m.stop()
-	m.work.Wait()
-	m.stop = nil
-	m.mu.Lock()
-	m.frozen = time.Now().Round(0)
-	m.mu.Unlock()
-	m.inUse.Unlock()
+	c.stop()
+	c.work.Wait()
+	c.stop = nil
+	c.mu.Lock()
+	c.frozen = time.Now().Round(0)
+	c.mu.Unlock()
+	c.inUse.Unlock()
 }
 
 // Invalidate has the next look see what anybody wrote before this call. It may be called at any time.
-func (m *ClusterCache) Invalidate() {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.invalid, m.news = time.Now(), true
-	m.notifyWaiters()
+func (c *ClusterCache) Invalidate() {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.invalid, c.news = time.Now(), true
+	c.notifyWaiters()
 }
 
 // Acquire does what that of the Client does. Unless nobody else can have held the lease meanwhile, the next look shows
 // what they wrote.
-func (m *ClusterCache) Acquire(ctx context.Context, name, holder string,
+func (c *ClusterCache) Acquire(ctx context.Context, name, holder string,
 	ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
-	release, ok, alone, err := m.acquireExclusive(ctx, name, holder, ttl)
+	release, ok, alone, err := c.acquireExclusive(ctx, name, holder, ttl)
 	if ok && !alone {
-		m.Invalidate()
+		c.Invalidate()
 	}
 	return release, ok, err
 }
@@ -151,120 +151,120 @@ func (m *ClusterCache) Acquire(ctx context.Context, name, holder string,
 type WatchLease struct{ *ClusterCache }
 
 // Acquire does what that of the Client does. After the release the next look shows what others wrote until then.
-func (v WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error,
+func (l WatchLease) Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error,
 	bool, error) {
-	release, ok, err := v.Client.Acquire(ctx, name, holder, ttl)
+	release, ok, err := l.Client.Acquire(ctx, name, holder, ttl)
 	if !ok || err != nil {
 		return release, ok, err
 	}
 	return func(ctx context.Context) error {
-		defer v.Invalidate()
+		defer l.Invalidate()
 		return release(ctx)
 	}, true, nil
 }
 
 // ReadSnapshot reads as the Client does: it shows everything that was stored before it is called or, if the pass asked
 // for PendingPods first, before it did that.
-func (m *ClusterCache) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	m.mu.Lock()
-	since := m.pass.endPass()
-	m.mu.Unlock()
+func (c *ClusterCache) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	c.mu.Lock()
+	since := c.pass.endPass()
+	c.mu.Unlock()
 	if since.IsZero() {
 		since = time.Now()
 	}
-	return m.snapshotSince(ctx, func(*followedKind) time.Time { return since }, m.listConfiguration)
+	return c.snapshotSince(ctx, func(*followedKind) time.Time { return since }, c.listConfiguration)
 }
 
 // CachedSnapshot is a snapshot that may be some seconds old, but for what was written through this Client and what
 // was stored before the invocation began. It is enough to find out that there is nothing to do, and for writes that are
 // refused when the object has changed.
-func (m *ClusterCache) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return m.snapshotSince(ctx, m.recently, m.recentConfiguration)
+func (c *ClusterCache) CachedSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return c.snapshotSince(ctx, c.recently, c.recentConfiguration)
 }
 
 // recently returns the time at which the proof must have begun on which a look relies that may be some seconds old.
 // What no watch tells of is not known from before.
-func (m *ClusterCache) recently(k *followedKind) time.Time {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (c *ClusterCache) recently(k *followedKind) time.Time {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	now := time.Now()
 	switch since := now.Add(-k.maxAge); {
-	case !m.isFollowed(k):
+	case !c.isFollowed(k):
 		return now
-	case since.After(m.resumed):
+	case since.After(c.resumed):
 		return since
 	}
-	return m.resumed
+	return c.resumed
 }
 
-func (m *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKind) time.Time,
+func (c *ClusterCache) snapshotSince(ctx context.Context, since func(*followedKind) time.Time,
 	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
 	take := func() cachedObjects {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.news = false // only what comes later is
-		return m.objects.takeSnapshot()
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.news = false // only what comes later is
+		return c.objects.takeSnapshot()
 	}
-	much := func(ctx context.Context) (func() cachedObjects, error) { return take, m.prove(ctx, m.kinds, since) }
-	return m.buildSnapshot(ctx, much, rest)
+	much := func(ctx context.Context) (func() cachedObjects, error) { return take, c.prove(ctx, c.kinds, since) }
+	return c.buildSnapshot(ctx, much, rest)
 }
 
 // listConfiguration lists as the Client does, and remembers it.
-func (m *ClusterCache) listConfiguration(ctx context.Context) (configuration, error) {
+func (c *ClusterCache) listConfiguration(ctx context.Context) (configuration, error) {
 	began := time.Now()
-	out, err := m.Client.listConfiguration(ctx)
+	out, err := c.Client.listConfiguration(ctx)
 	if err == nil {
-		m.mu.Lock()
-		defer m.mu.Unlock()
-		m.rest, m.restAt = out, began
+		c.mu.Lock()
+		defer c.mu.Unlock()
+		c.rest, c.restAt = out, began
 	}
 	return out, err
 }
 
 // recentConfiguration returns what was listed some seconds ago in this invocation, unless this process wrote any of it
 // since or others must be seen; else it is listed.
-func (m *ClusterCache) recentConfiguration(ctx context.Context) (configuration, error) {
-	m.mu.Lock()
-	out, at := m.rest, m.restAt
-	recent := time.Since(at) < maxConfigurationAge && at.After(m.resumed) && at.After(m.invalid)
-	m.mu.Unlock()
-	if recent && at.After(m.own.lastOther()) {
+func (c *ClusterCache) recentConfiguration(ctx context.Context) (configuration, error) {
+	c.mu.Lock()
+	out, at := c.rest, c.restAt
+	recent := time.Since(at) < maxConfigurationAge && at.After(c.resumed) && at.After(c.invalid)
+	c.mu.Unlock()
+	if recent && at.After(c.own.lastOther()) {
 		return out, nil
 	}
-	return m.listConfiguration(ctx)
+	return c.listConfiguration(ctx)
 }
 
 // PendingPods lists as the Client does. It begins a pass.
-func (m *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err error) {
-	began, pods := time.Now(), m.kinds[0]
-	if m.isProven(pods, m.recently(pods)) {
-		if out, err = m.cachedPending(ctx); err != nil {
+func (c *ClusterCache) PendingPods(ctx context.Context) (out []cluster.Pod, err error) {
+	began, pods := time.Now(), c.kinds[0]
+	if c.isProven(pods, c.recently(pods)) {
+		if out, err = c.cachedPending(ctx); err != nil {
 			return nil, err
 		}
-	} else if out, err = m.Client.PendingPods(ctx); err != nil {
+	} else if out, err = c.Client.PendingPods(ctx); err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	switch {
 	case len(out) == 0:
-		m.pass = cachePass{began: began} // until ListClaims tells of pods that must move
-	case !m.pass.ahead:
-		m.pass.began = began
-		m.pass.proveAhead(m)
+		c.pass = cachePass{began: began} // until ListClaims tells of pods that must move
+	case !c.pass.ahead:
+		c.pass.began = began
+		c.pass.proveAhead(c)
 	}
 	return out, nil
 }
 
-func (m *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error) {
-	out, err := m.listVirtualPods(ctx)
+func (c *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error) {
+	out, err := c.listVirtualPods(ctx)
 	if err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	waiting := findWaiting(m.objects.pods)
-	m.seen.notePending(waiting)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	waiting := findWaiting(c.objects.pods)
+	c.seen.notePending(waiting)
 	out = append(out, waiting...)
 	slices.SortFunc(out, translate.ComparePods)
 	return out, nil
@@ -272,38 +272,38 @@ func (m *ClusterCache) cachedPending(ctx context.Context) ([]cluster.Pod, error)
 
 // ListClaims lists as the Client does. What others did may be some seconds old, but not what they did before the
 // invocation began.
-func (m *ClusterCache) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
-	if err := m.prove(ctx, m.kinds[2:], m.recently); err != nil {
+func (c *ClusterCache) ListClaims(ctx context.Context) ([]cluster.Claim, error) {
+	if err := c.prove(ctx, c.kinds[2:], c.recently); err != nil {
 		return nil, err
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	out := m.objects.sortedClaims()
-	if !m.pass.began.IsZero() && !m.pass.ahead && cluster.AnyDeleted(out) {
-		m.pass.proveAhead(m)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	out := c.objects.sortedClaims()
+	if !c.pass.began.IsZero() && !c.pass.ahead && cluster.AnyDeleted(out) {
+		c.pass.proveAhead(c)
 	}
 	return out, nil
 }
 
 // prove has everything in the cache of these kinds that was stored before the time given.
-func (m *ClusterCache) prove(ctx context.Context, kinds []*followedKind, since func(*followedKind) time.Time) error {
+func (c *ClusterCache) prove(ctx context.Context, kinds []*followedKind, since func(*followedKind) time.Time) error {
 	g, gctx := errgroup.WithContext(ctx)
 	for _, k := range kinds {
-		g.Go(func() error { return m.proveKind(gctx, k, since(k)) })
+		g.Go(func() error { return c.proveKind(gctx, k, since(k)) })
 	}
 	return g.Wait()
 }
 
 // Wait waits as the Client does, by the watches of the cache. As long as not every kind was looked at it is that of the
 // Client.
-func (m *ClusterCache) Wait(ctx context.Context) error {
-	if !m.beginStay() {
-		return m.Client.Wait(ctx)
+func (c *ClusterCache) Wait(ctx context.Context) error {
+	if !c.beginStay() {
+		return c.Client.Wait(ctx)
 	}
 	for {
-		m.mu.Lock()
-		awake, moved := m.news, m.moved
-		m.mu.Unlock()
+		c.mu.Lock()
+		awake, moved := c.news, c.moved
+		c.mu.Unlock()
 		if awake {
 			waitBeforeRetry(ctx, debounce)
 			return nil
@@ -317,28 +317,28 @@ func (m *ClusterCache) Wait(ctx context.Context) error {
 }
 
 // beginStay has every kind watched. It reports false as long as one is unknown that nobody has asked for.
-func (m *ClusterCache) beginStay() bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	m.pass.endPass()
-	for _, k := range m.kinds {
-		if k.version == 0 && !m.news || k.breaks >= maxBreaks { // unknown, or not to be watched
+func (c *ClusterCache) beginStay() bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.pass.endPass()
+	for _, k := range c.kinds {
+		if k.version == 0 && !c.news || k.breaks >= maxBreaks { // unknown, or not to be watched
 			return false
 		}
 	}
-	if !m.staying {
-		m.staying = true
-		m.notifyWaiters()
+	if !c.staying {
+		c.staying = true
+		c.notifyWaiters()
 	}
 	return true
 }
 
 // await waits until what is asked under the lock is so, as long as the context goes.
-func (m *ClusterCache) await(ctx context.Context, done func() bool) bool {
+func (c *ClusterCache) await(ctx context.Context, done func() bool) bool {
 	for {
-		m.mu.Lock()
-		ok, moved := done(), m.moved
-		m.mu.Unlock()
+		c.mu.Lock()
+		ok, moved := done(), c.moved
+		c.mu.Unlock()
 		if ok {
 			return true
 		}
@@ -351,9 +351,9 @@ func (m *ClusterCache) await(ctx context.Context, done func() bool) bool {
 }
 
 // notifyWaiters wakes who waits. The lock is held.
-func (m *ClusterCache) notifyWaiters() {
-	close(m.moved)
-	m.moved = make(chan struct{})
+func (c *ClusterCache) notifyWaiters() {
+	close(c.moved)
+	c.moved = make(chan struct{})
 }
 
 // takeSnapshot returns what is kept, with sorted pods, which are kept too: most are the same next time.

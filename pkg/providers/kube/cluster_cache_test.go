@@ -26,11 +26,11 @@ var (
 
 // smallCache is a cache that takes a handful of objects for many.
 func smallCache(c *Client) *ClusterCache {
-	m := c.NewClusterCache()
-	for _, k := range m.kinds {
+	cache := c.NewClusterCache()
+	for _, k := range cache.kinds {
 		k.few = 2
 	}
-	return m
+	return cache
 }
 
 // history makes random changes, of which a model is the store itself.
@@ -306,15 +306,15 @@ func TestARevisionThatAnEventOvertakesIsNoSetBack(t *testing.T) {
 			time.Sleep(time.Second) // the watch tells of it
 		}}})
 		h.fail("a client", err)
-		m := smallCache(c)
-		m.Resume(t.Context())
-		_, err = m.ReadSnapshot(t.Context())
+		cache := smallCache(c)
+		cache.Resume(t.Context())
+		_, err = cache.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		put()
 		h.api.mu.Lock()
 		before := h.api.lists["pods"]
 		h.api.mu.Unlock()
-		s, err := m.ReadSnapshot(t.Context())
+		s, err := cache.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		h.api.mu.Lock()
 		got := h.api.lists["pods"] - before
@@ -322,7 +322,7 @@ func TestARevisionThatAnEventOvertakesIsNoSetBack(t *testing.T) {
 		if got != 0 || len(s.Pods) != made {
 			t.Errorf("%d lists, want none, and %d pods, want %d", got, len(s.Pods), made)
 		}
-		m.Freeze()
+		cache.Freeze()
 	})
 }
 
@@ -334,11 +334,11 @@ func TestCacheIsFrozenInTime(t *testing.T) {
 			h.change()
 		}
 		c := h.api.client()
-		m := smallCache(c)
-		m.Resume(t.Context())
-		_, err := m.ReadSnapshot(t.Context())
+		cache := smallCache(c)
+		cache.Resume(t.Context())
+		_, err := cache.ReadSnapshot(t.Context())
 		h.fail("a look", err)
-		m.Freeze()
+		cache.Freeze()
 		h.change()
 		h.api.mu.Lock()
 		h.api.noMarks, h.api.deaf = true, true
@@ -346,8 +346,8 @@ func TestCacheIsFrozenInTime(t *testing.T) {
 		end := time.Now().Add(3 * time.Second)
 		ctx, cancel := context.WithDeadline(t.Context(), end)
 		defer cancel()
-		m.Resume(ctx)
-		m.Freeze()
+		cache.Resume(ctx)
+		cache.Freeze()
 		if left := time.Until(end); left < endingTakes {
 			t.Errorf("%v are left of the invocation, want %v", left, endingTakes)
 		}
@@ -363,29 +363,29 @@ func TestALateWatchIsWaitedForAsLongAsAListTakes(t *testing.T) {
 			for i := range 5 {
 				h.api.put("pods", testPod(fmt.Sprint("n", i), i+1, "node"))
 			}
-			m := smallCache(h.api.client())
-			m.Resume(t.Context())
-			_, err := m.ReadSnapshot(t.Context())
+			c := smallCache(h.api.client())
+			c.Resume(t.Context())
+			_, err := c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
-			m.Freeze()
+			c.Freeze()
 			h.api.put("pods", testPod("late", 9, "node"))
 			h.api.mu.Lock()
 			h.api.deaf = true
 			before := h.api.lists["pods"]
 			h.api.mu.Unlock()
-			m.Resume(t.Context())
-			m.mu.Lock()
-			m.kinds[0].took = took
-			m.mu.Unlock()
+			c.Resume(t.Context())
+			c.mu.Lock()
+			c.kinds[0].took = took
+			c.mu.Unlock()
 			time.AfterFunc(6*time.Second, func() {
 				h.api.mu.Lock()
 				h.api.deaf = false
 				h.api.mu.Unlock()
-				m.mu.Lock()
-				m.kinds[0].reopen()
-				m.mu.Unlock()
+				c.mu.Lock()
+				c.kinds[0].reopen()
+				c.mu.Unlock()
 			})
-			s, err := m.ReadSnapshot(t.Context())
+			s, err := c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
 			h.api.mu.Lock()
 			got := h.api.lists["pods"] - before
@@ -393,7 +393,7 @@ func TestALateWatchIsWaitedForAsLongAsAListTakes(t *testing.T) {
 			if got != lists || len(s.Pods) != 6 {
 				t.Errorf("after a list of %v: %d lists, want %d, and %d pods", took, got, lists, len(s.Pods))
 			}
-			m.Freeze()
+			c.Freeze()
 		})
 	}
 }

@@ -10,9 +10,9 @@ import (
 func TestConfigurationIsNotListedByEachLook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := newAPIServer(1).client()
-		m := c.NewClusterCache()
-		m.Resume(t.Context())
-		defer m.Freeze()
+		cache := c.NewClusterCache()
+		cache.Resume(t.Context())
+		defer cache.Freeze()
 		time.Sleep(time.Millisecond)
 		lists := func(what string, want int, look func() error) {
 			t.Helper()
@@ -24,8 +24,8 @@ func TestConfigurationIsNotListedByEachLook(t *testing.T) {
 				t.Errorf("%s: %d lists of pools, want %d", what, got, want)
 			}
 		}
-		cached := func() error { _, err := m.CachedSnapshot(t.Context()); return err }
-		proven := func() error { _, err := m.ReadSnapshot(t.Context()); return err }
+		cached := func() error { _, err := cache.CachedSnapshot(t.Context()); return err }
+		proven := func() error { _, err := cache.ReadSnapshot(t.Context()); return err }
 		lists("the first look", 1, cached)
 		lists("the next", 0, cached)
 		lists("a proven look", 1, proven)
@@ -35,7 +35,7 @@ func TestConfigurationIsNotListedByEachLook(t *testing.T) {
 		lists("after an own write", 1, cached)
 		c.own.noteOther(leasePath())
 		lists("after a lease was renewed", 0, cached)
-		m.Invalidate()
+		cache.Invalidate()
 		time.Sleep(time.Millisecond)
 		lists("after Invalidate", 1, cached)
 		time.Sleep(maxConfigurationAge)

@@ -141,9 +141,9 @@ func (c Devices) countDevices(ctx context.Context, classes, all []translate.Devi
 	var of strings.Builder
 	var drivers []string
 	classes = readable(classes)
-	for _, k := range classes {
-		of.WriteString(k.Name + "@" + k.Version + " ")
-		drivers = append(drivers, k.Driver)
+	for _, class := range classes {
+		of.WriteString(class.Name + "@" + class.Version + " ")
+		drivers = append(drivers, class.Driver)
 	}
 	if len(classes) == 0 {
 		return translate.DeviceCounts{}, nil
@@ -192,7 +192,9 @@ func (c Devices) resourceSlices(ctx context.Context, fields string, classes []tr
 
 // readable returns those of the classes of which devices can be counted.
 func readable(classes []translate.DeviceClass) []translate.DeviceClass {
-	return slices.DeleteFunc(slices.Clone(classes), func(k translate.DeviceClass) bool { return k.Unread != "" })
+	return slices.DeleteFunc(slices.Clone(classes), func(class translate.DeviceClass) bool {
+		return class.Unread != ""
+	})
 }
 
 // taintRules lists the DeviceTaintRules. Before Kubernetes 1.37 there are none, and whoever may not read them has none.
@@ -302,9 +304,9 @@ func (c Devices) DeviceDrivers(ctx context.Context) ([]cluster.DeviceDriver, []c
 	if err != nil {
 		return nil, nil, err
 	}
-	classes := translatePage(all, func(k *translate.DeviceClass) cluster.DeviceClass {
-		k.Resource = cmp.Or(k.Resource, resourcev1.ResourceDeviceClassPrefix+k.Name)
-		return k.DeviceClass
+	classes := translatePage(all, func(class *translate.DeviceClass) cluster.DeviceClass {
+		class.Resource = cmp.Or(class.Resource, resourcev1.ResourceDeviceClassPrefix+class.Name)
+		return class.DeviceClass
 	})
 	return translate.CountDrivers(published), classes, nil
 }

@@ -61,34 +61,34 @@ type Events struct {
 
 // RecordEvent stores an event for people to see. The same event of the same object is one Event object, whose count and
 // last time move on at most every two minutes, or as the event says, whoever tells it.
-func (c Events) RecordEvent(ctx context.Context, e cluster.Event) error {
-	obj := eventFrom(e, c.now())
+func (e Events) RecordEvent(ctx context.Context, event cluster.Event) error {
+	obj := eventFrom(event, e.now())
 	key := obj.Namespace + "/" + obj.Name
-	every := max(e.Every, eventEvery)
-	if c.told.toldWithin(key, c.now(), every) {
+	every := max(event.Every, eventEvery)
+	if e.told.toldWithin(key, e.now(), every) {
 		return nil
 	}
-	if err := c.storeEvent(ctx, obj, every); err != nil {
+	if err := e.storeEvent(ctx, obj, every); err != nil {
 		return err
 	}
-	c.told.noteTold(key, c.now())
+	e.told.noteTold(key, e.now())
 	return nil
 }
 
 // storeEvent makes the event, or moves the one that is there on if it was told longer ago than every. Losing against
 // somebody who tells the same is fine.
-func (c Events) storeEvent(ctx context.Context, e *corev1.Event, every time.Duration) error {
-	what := apiCall{verb: "store", place: eventPath(), namespace: e.Namespace, name: e.Name}
-	err := c.createObject(ctx, what, e, &corev1.Event{})
+func (e Events) storeEvent(ctx context.Context, event *corev1.Event, every time.Duration) error {
+	what := apiCall{verb: "store", place: eventPath(), namespace: event.Namespace, name: event.Name}
+	err := e.createObject(ctx, what, event, &corev1.Event{})
 	if !apierrors.IsAlreadyExists(err) {
 		return err
 	}
 	old := &corev1.Event{}
 	// changes nothing and answers with the object; functions may not read events
-	err = c.patchObject(ctx, what, "", patchFields{}, old)
-	if err == nil && c.now().Sub(old.LastTimestamp.Time) >= every {
-		err = c.patchObject(ctx, what, "", withVersion(patchFields{
-			"count": old.Count + 1, "lastTimestamp": e.LastTimestamp,
+	err = e.patchObject(ctx, what, "", patchFields{}, old)
+	if err == nil && e.now().Sub(old.LastTimestamp.Time) >= every {
+		err = e.patchObject(ctx, what, "", withVersion(patchFields{
+			"count": old.Count + 1, "lastTimestamp": event.LastTimestamp,
 		}, old.ResourceVersion), &corev1.Event{})
 	}
 	if isConflict(err) || isNotFound(err) {

@@ -49,8 +49,8 @@ func TestEventsDoNotFlood(t *testing.T) {
 		{2 * time.Minute, time.Hour, nil}, {57 * time.Minute, time.Hour, nil}, {time.Minute, time.Hour, []string{"PATCH"}},
 	} {
 		now, e.Every, calls = now.Add(step.after), step.every, nil
-		for _, k := range []*kube.Client{first, second, first} {
-			if err := k.RecordEvent(t.Context(), e); err != nil {
+		for _, c := range []*kube.Client{first, second, first} {
+			if err := c.RecordEvent(t.Context(), e); err != nil {
 				t.Fatal(err)
 			}
 		}

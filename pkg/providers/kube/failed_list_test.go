@@ -49,17 +49,17 @@ func TestAFailedListForgetsNoOwnWrite(t *testing.T) {
 		look   func(context.Context, *ClusterCache) (string, error)
 		want   string
 	}{
-		"claims of a snapshot": {"nodeclaims", annotate, func(ctx context.Context, m *ClusterCache) (string, error) {
-			s, err := m.CachedSnapshot(ctx)
+		"claims of a snapshot": {"nodeclaims", annotate, func(ctx context.Context, c *ClusterCache) (string, error) {
+			s, err := c.CachedSnapshot(ctx)
 			return claimIn(s.Claims, err)
 		}, "written"},
-		"listed claims": {"nodeclaims", annotate, func(ctx context.Context, m *ClusterCache) (string, error) {
-			return claimIn(m.ListClaims(ctx))
+		"listed claims": {"nodeclaims", annotate, func(ctx context.Context, c *ClusterCache) (string, error) {
+			return claimIn(c.ListClaims(ctx))
 		}, "written"},
 		"pods that wait": {"pods", func(t *testing.T, c *Client) error {
 			return c.DeletePod(t.Context(), cluster.Pod{Namespace: "default", Name: "waits", UID: "pod-9"}, 0)
-		}, func(ctx context.Context, m *ClusterCache) (string, error) {
-			waiting, err := m.PendingPods(ctx)
+		}, func(ctx context.Context, c *ClusterCache) (string, error) {
+			waiting, err := c.PendingPods(ctx)
 			return fmt.Sprint(len(waiting), " pods"), err
 		}, "0 pods"},
 	} {
@@ -72,18 +72,18 @@ func TestAFailedListForgetsNoOwnWrite(t *testing.T) {
 				server := &failingLists{apiServer: h.api}
 				c, err := New(Config{Endpoint: "http://api.invalid", Transport: server})
 				h.fail("a client", err)
-				m := smallCache(c)
-				m.Resume(t.Context())
-				defer m.Freeze()
-				_, err = m.CachedSnapshot(t.Context())
+				cache := smallCache(c)
+				cache.Resume(t.Context())
+				defer cache.Freeze()
+				_, err = cache.CachedSnapshot(t.Context())
 				h.fail("a look", err)
 				h.fail("a write", test.write(t, c))
 				server.plural = test.plural
-				if _, err := m.CachedSnapshot(t.Context()); err == nil {
+				if _, err := cache.CachedSnapshot(t.Context()); err == nil {
 					t.Errorf("%s: a look whose list fails is no error", name)
 				}
 				server.plural = ""
-				if got, err := test.look(t.Context(), m); got != test.want || err != nil {
+				if got, err := test.look(t.Context(), cache); got != test.want || err != nil {
 					t.Errorf("%s: after a list that failed %q is shown, want %q; error %v", name, got, test.want, err)
 				}
 			})
@@ -119,10 +119,10 @@ func TestHalfAListOfNodesIsNone(t *testing.T) {
 		if nodes, err := c.ListNodes(t.Context()); err == nil || len(nodes) > 0 || c.seen.nodesVersionRead() != known {
 			t.Errorf("%d nodes, error %v; known of version %q, want %q", len(nodes), err, c.seen.nodesVersionRead(), known)
 		}
-		m := smallCache(c)
-		m.Resume(t.Context())
-		defer m.Freeze()
-		if s, err := m.ReadSnapshot(t.Context()); err == nil {
+		cache := smallCache(c)
+		cache.Resume(t.Context())
+		defer cache.Freeze()
+		if s, err := cache.ReadSnapshot(t.Context()); err == nil {
 			t.Errorf("a snapshot of %d nodes and no error", len(s.Nodes))
 		}
 	})

@@ -84,62 +84,62 @@ type unfinishedList interface {
 	forget()
 }
 
-func newPodKind(m *ClusterCache) *followedKind {
+func newPodKind(c *ClusterCache) *followedKind {
 	k := &followedKind{place: podPath(), fields: notEnded, maxAge: maxProofAge, few: fewPods,
-		restore: m.Checkpoints.restorePods, one: make(chan struct{}, 1)}
-	k.size = func() int { return len(m.objects.pods) }
-	pages := m.pods().newPodPages()
+		restore: c.Checkpoints.restorePods, one: make(chan struct{}, 1)}
+	k.size = func() int { return len(c.objects.pods) }
+	pages := c.pods().newPodPages()
 	k.unfinished = pages
 	k.list = func(ctx context.Context) (string, func(), error) {
-		all, version, err := m.pods().readPods(ctx, pages)
+		all, version, err := c.pods().readPods(ctx, pages)
 		sorted := translate.SortPods(maps.Values(all))
 		return version, func() {
-			m.objects.pods, m.objects.sorted, m.objects.changed = all, sorted, map[string]bool{}
+			c.objects.pods, c.objects.sorted, c.objects.changed = all, sorted, map[string]bool{}
 		}, err
 	}
 	k.take = func(e watch.Event) bool {
 		if p, ok := e.Object.(*corev1.Pod); ok {
-			m.objects.changed[string(p.UID)] = true
-			keepNewest(m.objects.pods, e.Type, p.UID, func() *translate.ListedPod { return m.shapes.ListPod(p) })
+			c.objects.changed[string(p.UID)] = true
+			keepNewest(c.objects.pods, e.Type, p.UID, func() *translate.ListedPod { return c.shapes.ListPod(p) })
 		}
-		return m.seen.podNews(e)
+		return c.seen.podNews(e)
 	}
 	return k
 }
 
-func newNodeKind(m *ClusterCache) *followedKind {
-	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, restore: m.Checkpoints.restoreNodes,
+func newNodeKind(c *ClusterCache) *followedKind {
+	k := &followedKind{place: nodePath(), maxAge: maxProofAge, few: fewNodes, restore: c.Checkpoints.restoreNodes,
 		one: make(chan struct{}, 1)}
-	k.size = func() int { return len(m.objects.nodes) }
+	k.size = func() int { return len(c.objects.nodes) }
 	k.list = func(ctx context.Context) (string, func(), error) {
-		all, version, err := m.nodes().allNodes(ctx)
-		return version, func() { m.objects.nodes = byUID(all, func(n cluster.Node) string { return n.UID }) }, err
+		all, version, err := c.nodes().allNodes(ctx)
+		return version, func() { c.objects.nodes = byUID(all, func(n cluster.Node) string { return n.UID }) }, err
 	}
 	k.take = func(e watch.Event) bool {
 		if n, ok := e.Object.(*corev1.Node); ok {
-			keepNewest(m.objects.nodes, e.Type, n.UID, func() cluster.Node { return translate.Node(n) })
+			keepNewest(c.objects.nodes, e.Type, n.UID, func() cluster.Node { return translate.Node(n) })
 		}
-		return m.seen.nodeNews(e)
+		return c.seen.nodeNews(e)
 	}
 	return k
 }
 
-func newClaimKind(m *ClusterCache) *followedKind {
+func newClaimKind(c *ClusterCache) *followedKind {
 	k := &followedKind{place: claimPath(), maxAge: maxProofAgeClaims, few: fewClaims,
-		restore: m.Checkpoints.restoreClaims, one: make(chan struct{}, 1)}
-	k.size = func() int { return len(m.objects.claims) }
+		restore: c.Checkpoints.restoreClaims, one: make(chan struct{}, 1)}
+	k.size = func() int { return len(c.objects.claims) }
 	k.list = func(ctx context.Context) (string, func(), error) {
-		all, version, err := m.claims().allClaims(ctx)
-		return version, func() { m.objects.claims = byUID(all, func(n cluster.Claim) string { return n.UID }) }, err
+		all, version, err := c.claims().allClaims(ctx)
+		return version, func() { c.objects.claims = byUID(all, func(n cluster.Claim) string { return n.UID }) }, err
 	}
 	k.take = func(e watch.Event) bool {
 		if n, ok := e.Object.(*karpv1.NodeClaim); ok && translate.IsOurClass(n.Spec.NodeClassRef) {
-			keepNewest(m.objects.claims, e.Type, n.UID, func() cluster.Claim { return translate.Claim(n) })
+			keepNewest(c.objects.claims, e.Type, n.UID, func() cluster.Claim { return translate.Claim(n) })
 			if e.Type != watch.Deleted && e.Type != watch.Bookmark {
-				m.seen.keepStatus(n)
+				c.seen.keepStatus(n)
 			}
 		}
-		return m.seen.claimNews(e)
+		return c.seen.claimNews(e)
 	}
 	return k
 }
@@ -162,22 +162,22 @@ func (k *followedKind) isDoubted() bool {
 }
 
 // isFollowed reports whether a watch is to be open. The lock is held.
-func (m *ClusterCache) isFollowed(k *followedKind) bool {
-	return k.version != 0 && k.breaks < maxBreaks && (m.staying || k.size() > k.few)
+func (c *ClusterCache) isFollowed(k *followedKind) bool {
+	return k.version != 0 && k.breaks < maxBreaks && (c.staying || k.size() > k.few)
 }
 
 // isProven reports whether everything is known that was stored before the time given, own writes included.
-func (m *ClusterCache) isProven(k *followedKind, since time.Time) bool {
-	m.mu.Lock()
-	defer m.mu.Unlock()
-	return m.isProvenLocked(k, since)
+func (c *ClusterCache) isProven(k *followedKind, since time.Time) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.isProvenLocked(k, since)
 }
 
-func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
+func (c *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
 	if k.version == 0 || k.isDoubted() {
 		return false
 	}
-	began, ok := m.own.observed(k.place.plural, k.version)
+	began, ok := c.own.observed(k.place.plural, k.version)
 	if ok && began.After(k.proven) {
 		k.proven = began
 	}
@@ -188,17 +188,17 @@ func (m *ClusterCache) isProvenLocked(k *followedKind, since time.Time) bool {
 		}
 		return reached
 	})
-	return ok && !k.proven.Before(since) && !k.proven.Before(m.invalid)
+	return ok && !k.proven.Before(since) && !k.proven.Before(c.invalid)
 }
 
 // proveKind has everything known that was stored before the time given, and what this client wrote: by what watches
 // told already, by a watch that ends in a bookmark, or by a list.
-func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since time.Time) error {
-	m.Checkpoints.restoreUnknown(ctx, k)
+func (c *ClusterCache) proveKind(ctx context.Context, k *followedKind, since time.Time) error {
+	c.Checkpoints.restoreUnknown(ctx, k)
 	select {
 	case k.one <- struct{}{}:
 	default: // somebody waits for a bookmark already, which is to prove this moment too
-		_ = m.aimAt(ctx, k, since) // or the proof that comes after finds out why not
+		_ = c.aimAt(ctx, k, since) // or the proof that comes after finds out why not
 		select {
 		case k.one <- struct{}{}:
 		case <-ctx.Done():
@@ -206,28 +206,28 @@ func (m *ClusterCache) proveKind(ctx context.Context, k *followedKind, since tim
 		}
 	}
 	defer func() { <-k.one }()
-	m.mu.Lock()
+	c.mu.Lock()
 	doubted := k.isDoubted()
-	m.mu.Unlock()
-	if !doubted && (m.isProven(k, since) || m.awaitOwnWrites(ctx, k, since) || m.catchUpWith(ctx, k, since)) {
+	c.mu.Unlock()
+	if !doubted && (c.isProven(k, since) || c.awaitOwnWrites(ctx, k, since) || c.catchUpWith(ctx, k, since)) {
 		return nil
 	}
-	began, err := m.listKind(ctx, k)
-	if err != nil || !began.Before(since) || m.catchUpWith(ctx, k, since) {
+	began, err := c.listKind(ctx, k)
+	if err != nil || !began.Before(since) || c.catchUpWith(ctx, k, since) {
 		return err
 	}
-	_, err = m.listKind(ctx, k) // a list that went on proves what was stored before its first page, and no more
+	_, err = c.listKind(ctx, k) // a list that went on proves what was stored before its first page, and no more
 	return err
 }
 
 // awaitOwnWrites waits a moment for the watch to tell what this client wrote, if nothing else lacks.
-func (m *ClusterCache) awaitOwnWrites(ctx context.Context, k *followedKind, since time.Time) bool {
+func (c *ClusterCache) awaitOwnWrites(ctx context.Context, k *followedKind, since time.Time) bool {
 	ctx, cancel := context.WithTimeout(ctx, catchUp)
 	defer cancel()
-	waits := func() bool { return m.isFollowed(k) && !k.proven.Before(since) && !k.proven.Before(m.invalid) }
+	waits := func() bool { return c.isFollowed(k) && !k.proven.Before(since) && !k.proven.Before(c.invalid) }
 	proven := false
-	m.await(ctx, func() bool {
-		proven = m.isProvenLocked(k, since)
+	c.await(ctx, func() bool {
+		proven = c.isProvenLocked(k, since)
 		return proven || !waits()
 	})
 	return proven
@@ -235,19 +235,19 @@ func (m *ClusterCache) awaitOwnWrites(ctx context.Context, k *followedKind, sinc
 
 // catchUpWith reads the store's revision and waits until the watch has got there, again where something happens
 // meanwhile that only a later revision proves. It reports false if a list is to be read instead.
-func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since time.Time) bool {
+func (c *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since time.Time) bool {
 	for range mostAims {
-		m.mu.Lock()
+		c.mu.Lock()
 		patience := max(proveWithin, k.took)
-		m.mu.Unlock()
-		if !m.aimAt(ctx, k, since) {
+		c.mu.Unlock()
+		if !c.aimAt(ctx, k, since) {
 			return false
 		}
 		limit, cancel := context.WithTimeout(ctx, patience)
 		proven, late := false, false
-		m.await(limit, func() bool {
-			proven = m.isProvenLocked(k, since)
-			late = !k.isAimed(since, m.invalid)
+		c.await(limit, func() bool {
+			proven = c.isProvenLocked(k, since)
+			late = !k.isAimed(since, c.invalid)
 			return proven || late || k.version == 0
 		})
 		cancel()
@@ -260,7 +260,7 @@ func (m *ClusterCache) catchUpWith(ctx context.Context, k *followedKind, since t
 
 // listKind lists the kind, or goes on with its list, and has it followed from there. Everything is known then that was
 // stored before the list began.
-func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) (began time.Time, err error) {
+func (c *ClusterCache) listKind(ctx context.Context, k *followedKind) (began time.Time, err error) {
 	began = time.Now()
 	wentOn := false
 	if k.unfinished != nil {
@@ -269,11 +269,11 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) (began tim
 		}
 	}
 	if !wentOn {
-		m.own.beginList(k.place.plural)
+		c.own.beginList(k.place.plural)
 	}
 	version, keep, err := k.list(ctx)
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	if err != nil {
 		k.version = 0 // what was forgotten of own writes must be listed
 		return began, err
@@ -282,9 +282,9 @@ func (m *ClusterCache) listKind(ctx context.Context, k *followedKind) (began tim
 	k.proven, k.took, k.aims, k.restored = began, time.Since(began), nil, time.Time{}
 	// one that cannot be compared is as good as unknown: each look lists
 	k.version, _ = strconv.ParseUint(version, 10, 64)
-	m.Checkpoints.told++
+	c.Checkpoints.told++
 	k.reopen()
-	m.notifyWaiters()
+	c.notifyWaiters()
 	return began, nil
 }
 
@@ -296,34 +296,34 @@ func (k *followedKind) reopen() {
 }
 
 // follow watches the kind, as long as the context goes and whenever it is known.
-func (m *ClusterCache) follow(ctx context.Context, k *followedKind) {
+func (c *ClusterCache) follow(ctx context.Context, k *followedKind) {
 	for ctx.Err() == nil {
-		if !m.await(ctx, func() bool { return m.isFollowed(k) }) {
+		if !c.await(ctx, func() bool { return c.isFollowed(k) }) {
 			return
 		}
 		under, stop := context.WithCancel(ctx)
-		m.mu.Lock()
+		c.mu.Lock()
 		from, seconds := k.version, watchSeconds
 		if k.short = from < k.wanted; k.short {
 			seconds = proveSeconds
 		}
 		k.restart = stop
-		m.mu.Unlock()
-		err := m.watchOnce(under, watched{place: k.place, fields: k.fields, seconds: seconds,
+		c.mu.Unlock()
+		err := c.watchOnce(under, watched{place: k.place, fields: k.fields, seconds: seconds,
 			from: func() string { return strconv.FormatUint(from, 10) },
-			news: func(e watch.Event) bool { return m.applyWatchEvent(under, k, e) }})
+			news: func(e watch.Event) bool { return c.applyWatchEvent(under, k, e) }})
 		wanted := under.Err() != nil // it was to end
 		stop()
-		if wait := m.endWatch(k, from, err, wanted); wait > 0 {
+		if wait := c.endWatch(k, from, err, wanted); wait > 0 {
 			waitBeforeRetry(ctx, wait)
 		}
 	}
 }
 
 // endWatch notes the end of a watch that began with a version. It returns how long to wait before another is opened.
-func (m *ClusterCache) endWatch(k *followedKind, from uint64, err error, wanted bool) time.Duration {
-	m.mu.Lock()
-	defer m.mu.Unlock()
+func (c *ClusterCache) endWatch(k *followedKind, from uint64, err error, wanted bool) time.Duration {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	k.restart, k.short = nil, false
 	if k.version > from {
 		k.breaks = 0
@@ -333,25 +333,25 @@ func (m *ClusterCache) endWatch(k *followedKind, from uint64, err error, wanted 
 		return 0
 	case apierrors.IsResourceExpired(err) || apierrors.IsGone(err) || errors.Is(err, changedError{}):
 		k.gone = k.version
-		m.forgetKind(k)
+		c.forgetKind(k)
 		return 0
 	case err == nil && k.version > from:
 		return 0
 	}
 	if k.breaks++; k.breaks >= maxBreaks {
-		m.forgetKind(k)
+		c.forgetKind(k)
 	}
 	return min(firstPause<<k.breaks, longestPause)
 }
 
 // forgetKind has the kind listed at the next look, and wakes who waits. The lock is held.
-func (m *ClusterCache) forgetKind(k *followedKind) {
-	k.version, m.news = 0, true
-	m.notifyWaiters()
+func (c *ClusterCache) forgetKind(k *followedKind) {
+	k.version, c.news = 0, true
+	c.notifyWaiters()
 }
 
 // applyWatchEvent takes what a watch tells. It reports true when that cannot be understood.
-func (m *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e watch.Event) (bad bool) {
+func (c *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e watch.Event) (bad bool) {
 	o, ok := e.Object.(metav1.Object)
 	if !ok {
 		return true
@@ -360,25 +360,25 @@ func (m *ClusterCache) applyWatchEvent(ctx context.Context, k *followedKind, e w
 	if err != nil {
 		return true
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	k.short = k.short && e.Type != watch.Bookmark
 	if ctx.Err() != nil || at <= k.version || k.version == 0 {
 		return false // a list, or another watch, has it already
 	}
 	if k.take(e) {
-		m.news = true
+		c.news = true
 	}
 	k.version = at
 	if e.Type != watch.Bookmark {
-		m.Checkpoints.told++
+		c.Checkpoints.told++
 	}
 	switch {
 	case e.Type == watch.Deleted:
-		m.own.noteEvent(k.place.plural, o.GetUID(), gone)
+		c.own.noteEvent(k.place.plural, o.GetUID(), gone)
 	case o.GetDeletionTimestamp() != nil:
-		m.own.noteEvent(k.place.plural, o.GetUID(), ending)
+		c.own.noteEvent(k.place.plural, o.GetUID(), ending)
 	}
-	m.notifyWaiters()
+	c.notifyWaiters()
 	return false
 }

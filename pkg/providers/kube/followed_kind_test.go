@@ -40,20 +40,20 @@ func TestOneWatchProvesAKind(t *testing.T) {
 		h := newHistory(t, 1)
 		h.putFiveOfEach()
 		c := h.api.client()
-		m := smallCache(c)
-		m.Resume(t.Context())
-		h.checkProven(t.Context(), process{c, m})
-		m.Freeze()
+		cache := smallCache(c)
+		cache.Resume(t.Context())
+		h.checkProven(t.Context(), process{c, cache})
+		cache.Freeze()
 		for round := range 5 {
 			h.api.put("pods", testPod(fmt.Sprint("later", round), 10+round, "node"))
 			h.api.mu.Lock()
 			clear(h.api.watches)
 			clear(h.api.lists)
 			h.api.mu.Unlock()
-			m.Resume(t.Context())
-			_, err := m.CachedSnapshot(t.Context())
+			cache.Resume(t.Context())
+			_, err := cache.CachedSnapshot(t.Context())
 			h.fail("a look", err)
-			m.Freeze()
+			cache.Freeze()
 			h.api.mu.Lock()
 			for _, kind := range []string{"pods", "nodes", "nodeclaims"} {
 				if h.api.watches[kind] != 1 || h.api.lists[kind] != 0 {
@@ -71,25 +71,25 @@ func TestTheFirstBookmarkProvesTheFirstPass(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
 		h.putFiveOfEach()
-		m := smallCache(h.api.client())
-		m.Resume(t.Context())
-		_, err := m.ReadSnapshot(t.Context())
+		c := smallCache(h.api.client())
+		c.Resume(t.Context())
+		_, err := c.ReadSnapshot(t.Context())
 		h.fail("a look", err)
-		m.Freeze()
+		c.Freeze()
 		h.putWaitingPod()
-		m.Resume(t.Context())
+		c.Resume(t.Context())
 		began := time.Now()
 		time.Sleep(100 * time.Millisecond)
 		h.api.put("nodes", testNode("n0", 1, "beats"))
-		pods, err := m.PendingPods(t.Context())
+		pods, err := c.PendingPods(t.Context())
 		h.fail("a look at pods", err)
-		s, err := m.ReadSnapshot(t.Context())
+		s, err := c.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		// the API server sends a bookmark a second after the watch began, and later ones after as long
 		if took := time.Since(began); took > 1500*time.Millisecond || len(pods) != 1 || len(s.Pods) != 6 {
 			t.Errorf("it took %v, %d pods wait of %d", took, len(pods), len(s.Pods))
 		}
-		m.Freeze()
+		c.Freeze()
 	})
 }
 
@@ -99,24 +99,24 @@ func TestALeaseTakenMeanwhileNeedsNoList(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
 		h.putFiveOfEach()
-		m := smallCache(h.api.client())
-		m.Resume(t.Context())
-		_, err := m.ReadSnapshot(t.Context())
+		c := smallCache(h.api.client())
+		c.Resume(t.Context())
+		_, err := c.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		for _, when := range []time.Duration{300 * time.Millisecond, 2 * time.Second} {
-			m.Freeze()
+			c.Freeze()
 			h.putWaitingPod()
 			h.api.mu.Lock()
 			clear(h.api.lists)
 			h.api.mu.Unlock()
-			m.Resume(t.Context())
-			_, err := m.PendingPods(t.Context())
+			c.Resume(t.Context())
+			_, err := c.PendingPods(t.Context())
 			h.fail("a look at pods", err)
 			time.Sleep(when)
 			h.api.put("nodeclaims", testClaim("others", 10, "ami"))
-			m.Invalidate()
+			c.Invalidate()
 			began := time.Now()
-			s, err := m.ReadSnapshot(t.Context())
+			s, err := c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
 			h.api.mu.Lock()
 			lists := h.api.lists["pods"] + h.api.lists["nodes"] + h.api.lists["nodeclaims"]
@@ -126,7 +126,7 @@ func TestALeaseTakenMeanwhileNeedsNoList(t *testing.T) {
 				t.Errorf("after %v it took %v and %d lists, %d claims", when, took, lists, len(s.Claims))
 			}
 		}
-		m.Freeze()
+		c.Freeze()
 	})
 }
 
@@ -136,22 +136,22 @@ func TestTheUnknownIsReadAhead(t *testing.T) {
 		h := newHistory(t, 1)
 		h.putWaitingPod()
 		h.api.put("nodes", testNode("n0", 1, "zone"))
-		m := h.api.client().NewClusterCache()
-		m.Resume(t.Context())
-		_, err := m.PendingPods(t.Context())
+		c := h.api.client().NewClusterCache()
+		c.Resume(t.Context())
+		_, err := c.PendingPods(t.Context())
 		h.fail("a look at pods", err)
 		time.Sleep(2 * time.Second)
 		h.api.mu.Lock()
 		clear(h.api.lists)
 		h.api.mu.Unlock()
-		s, err := m.ReadSnapshot(t.Context())
+		s, err := c.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		h.api.mu.Lock()
 		if n := h.api.lists["pods"] + h.api.lists["nodes"] + h.api.lists["nodeclaims"]; n > 0 || len(s.Pods) != 1 {
 			t.Errorf("%d lists and %d pods in a snapshot, want no list and one pod", n, len(s.Pods))
 		}
 		h.api.mu.Unlock()
-		m.Freeze()
+		c.Freeze()
 	})
 }
 
@@ -161,9 +161,9 @@ func TestUntriedPodsWaitWithTheirOwn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
 		h.api.put("nodes", testNode("n0", 1, "zone"))
-		m := smallCache(h.api.client())
-		m.Resume(t.Context())
-		_, err := m.ReadSnapshot(t.Context())
+		c := smallCache(h.api.client())
+		c.Resume(t.Context())
+		_, err := c.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		yes := true
 		put := func(name string, conditions ...corev1.PodCondition) {
@@ -179,11 +179,11 @@ func TestUntriedPodsWaitWithTheirOwn(t *testing.T) {
 		count := func(want int) {
 			t.Helper()
 			time.Sleep(5 * time.Second)
-			pods, err := m.PendingPods(t.Context())
+			pods, err := c.PendingPods(t.Context())
 			h.fail("a look at pods", err)
-			listed, err := m.Client.PendingPods(t.Context())
+			listed, err := c.Client.PendingPods(t.Context())
 			h.fail("a list of pods", err)
-			s, err := m.ReadSnapshot(t.Context())
+			s, err := c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
 			waiting := slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return !p.Provisionable() })
 			if len(pods) != want || len(listed) != want || len(waiting) != want {
@@ -199,10 +199,10 @@ func TestUntriedPodsWaitWithTheirOwn(t *testing.T) {
 		time.Sleep(time.Second)
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
-		if err := m.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
+		if err := c.Wait(ctx); !errors.Is(err, context.DeadlineExceeded) {
 			t.Errorf("waiting for news: %v", err)
 		}
-		m.Freeze()
+		c.Freeze()
 	})
 }
 
@@ -211,9 +211,9 @@ func TestPodsThatMustMoveAreProvenAhead(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		h := newHistory(t, 1)
 		h.putFiveOfEach()
-		m := smallCache(h.api.client())
-		m.Resume(t.Context())
-		_, err := m.ReadSnapshot(t.Context())
+		c := smallCache(h.api.client())
+		c.Resume(t.Context())
+		_, err := c.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		for _, going := range []bool{false, true} {
 			if going {
@@ -223,19 +223,19 @@ func TestPodsThatMustMoveAreProvenAhead(t *testing.T) {
 			}
 			time.Sleep(5 * time.Second)
 			h.api.put("nodes", testNode("n1", 2, fmt.Sprint("beats ", going)))
-			pods, err := m.PendingPods(t.Context())
+			pods, err := c.PendingPods(t.Context())
 			h.fail("a look at pods", err)
-			claims, err := m.ListClaims(t.Context())
+			claims, err := c.ListClaims(t.Context())
 			h.fail("a look at claims", err)
 			time.Sleep(2 * time.Second)
 			began := time.Now()
-			_, err = m.ReadSnapshot(t.Context())
+			_, err = c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
 			if took := time.Since(began); took < 100*time.Millisecond != going || len(pods) > 0 || len(claims) != 5 {
 				t.Errorf("going %v: it took %v, %d pods wait, %d claims", going, took, len(pods), len(claims))
 			}
 		}
-		m.Freeze()
+		c.Freeze()
 	})
 }
 
@@ -262,14 +262,14 @@ func TestASnapshotIsTakenLast(t *testing.T) {
 		}
 		c, err := New(Config{Endpoint: "http://api.invalid", Transport: slowAt{h.api, "/nodepools", 8 * time.Second}})
 		h.fail("a client", err)
-		m := smallCache(c)
-		m.Resume(t.Context())
+		cache := smallCache(c)
+		cache.Resume(t.Context())
 		time.AfterFunc(6*time.Second, func() { h.api.put("pods", testPod("late", 9, "node")) })
-		s, err := m.ReadSnapshot(t.Context())
+		s, err := cache.ReadSnapshot(t.Context())
 		h.fail("a look", err)
 		if len(s.Pods) != 6 {
 			t.Errorf("%d pods, want the one that came in the meantime too: 6", len(s.Pods))
 		}
-		m.Freeze()
+		cache.Freeze()
 	})
 }

@@ -32,12 +32,12 @@ func TestALeaseOfOthersIsBelievedForAMinute(t *testing.T) {
 		holder, at := "other", metav1.NewMicroTime(now.Add(c.renewed))
 		lease := &coordinationv1.Lease{TypeMeta: metav1.TypeMeta{Kind: "Lease", APIVersion: "coordination.k8s.io/v1"},
 			Spec: coordinationv1.LeaseSpec{HolderIdentity: &holder, LeaseDurationSeconds: &c.seconds, RenewTime: &at}}
-		k, err := New(Config{Endpoint: "http://api.invalid", Now: func() time.Time { return now },
+		client, err := New(Config{Endpoint: "http://api.invalid", Now: func() time.Time { return now },
 			Transport: answering(func(*http.Request) (*http.Response, error) { return answer(http.StatusOK, lease) })})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if got, err := k.LeaseHolder(t.Context(), "karpenter", "karpenter-leader-election"); err != nil || got != c.want {
+		if got, err := client.LeaseHolder(t.Context(), "karpenter", "karpenter-leader-election"); err != nil || got != c.want {
 			t.Errorf("%s: %q, want %q: %v", name, got, c.want, err)
 		}
 	}

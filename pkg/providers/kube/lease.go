@@ -24,68 +24,68 @@ type Leases struct {
 // another holder has it. One that was not released can be taken when it expired, by the clock of whoever asks: ttl must
 // be much longer than clocks differ. release gives the lease back if it is still the holder's, and may be called more
 // than once.
-func (c Leases) Acquire(ctx context.Context, name, holder string,
+func (l Leases) Acquire(ctx context.Context, name, holder string,
 	ttl time.Duration) (release func(context.Context) error, ok bool, err error) {
-	release, ok, _, err = c.acquireExclusive(ctx, name, holder, ttl)
+	release, ok, _, err = l.acquireExclusive(ctx, name, holder, ttl)
 	return release, ok, err
 }
 
 // acquireExclusive is Acquire. It says besides that nobody else can have held the lease since this client wrote it
 // last.
-func (c Leases) acquireExclusive(ctx context.Context, name, holder string,
+func (l Leases) acquireExclusive(ctx context.Context, name, holder string,
 	ttl time.Duration) (release func(context.Context) error, ok, alone bool, err error) {
 	what := apiCall{verb: "acquire", place: leasePath(), namespace: Namespace, name: name}
 	if holder == "" || ttl <= 0 {
 		return nil, false, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
 	}
-	release = func(ctx context.Context) error { return c.giveBack(ctx, name, holder) }
-	if last := c.written.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
-		c.holdLease(last, holder, ttl)
-		if err := c.putLease(ctx, what, last); err == nil {
+	release = func(ctx context.Context) error { return l.giveBack(ctx, name, holder) }
+	if last := l.written.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
+		l.holdLease(last, holder, ttl)
+		if err := l.putLease(ctx, what, last); err == nil {
 			return release, true, true, nil
 		} else if !isConflict(err) && !isNotFound(err) {
 			return nil, false, false, err
 		}
 	}
-	ok, err = c.acquireAnew(ctx, what, holder, ttl)
+	ok, err = l.acquireAnew(ctx, what, holder, ttl)
 	return release, ok, false, err
 }
 
 // acquireAnew looks at the lease first.
-func (c Leases) acquireAnew(ctx context.Context, what apiCall, holder string, ttl time.Duration) (ok bool, err error) {
+func (l Leases) acquireAnew(ctx context.Context, what apiCall, holder string, ttl time.Duration) (ok bool, err error) {
 	lease := &coordinationv1.Lease{}
-	err = c.getObject(ctx, what, lease)
+	err = l.getObject(ctx, what, lease)
 	if isNotFound(err) {
 		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: what.name}}
-		c.holdLease(lease, holder, ttl)
-		err = c.createObject(ctx, what, lease, &coordinationv1.Lease{})
+		l.holdLease(lease, holder, ttl)
+		err = l.createObject(ctx, what, lease, &coordinationv1.Lease{})
 		if apierrors.IsAlreadyExists(err) { // another was faster, or it is the echo of our own request
-			return c.confirmLease(ctx, what, holder)
+			return l.confirmLease(ctx, what, holder)
 		}
 		return err == nil, err
 	}
 	if err != nil {
 		return false, err
 	}
-	if c.heldByOther(lease, holder) {
+	if l.heldByOther(lease, holder) {
 		return false, nil
 	}
-	c.holdLease(lease, holder, ttl)
-	err = c.putLease(ctx, what, lease)
+	l.holdLease(lease, holder, ttl)
+	err = l.putLease(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
-		return c.confirmLease(ctx, what, holder)
+		return l.confirmLease(ctx, what, holder)
 	}
 	return err == nil, err
 }
 
 // putLease writes a lease that was read or written in that version, and remembers it as written.
-func (c Leases) putLease(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
+func (l Leases) putLease(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
 	written := &coordinationv1.Lease{}
-	if err := c.replaceObject(ctx, what, "", lease, written); err != nil {
-		c.written.forgetLease(what.name)
+	if err := l.replaceObject(ctx, what, "", lease, written); err != nil {
+		l.written.forgetLease(what.name)
 		return err
 	}
-	c.written.keepLease(written)
+	l.written.keepLease(written)
 	return nil
 }
 
@@ -119,33 +119,33 @@ func (o *ownLeases) forgetLease(name string) {
 }
 
 // confirmLease finds out whether a write that seemed to lose was our own, repeated after a lost reply.
-func (c Leases) confirmLease(ctx context.Context, what apiCall, holder string) (bool, error) {
+func (l Leases) confirmLease(ctx context.Context, what apiCall, holder string) (bool, error) {
 	lease := &coordinationv1.Lease{}
-	err := c.getObject(ctx, what, lease)
+	err := l.getObject(ctx, what, lease)
 	if isNotFound(err) {
 		return false, nil
 	}
 	if err != nil {
 		return false, err
 	}
-	if holderOf(lease) == holder && !c.leaseExpired(lease) {
+	if holderOf(lease) == holder && !l.leaseExpired(lease) {
 		return true, nil
 	}
 	return false, nil
 }
 
-func (c Leases) holdLease(l *coordinationv1.Lease, holder string, ttl time.Duration) {
-	now := metav1.NewMicroTime(c.now())
+func (l Leases) holdLease(lease *coordinationv1.Lease, holder string, ttl time.Duration) {
+	now := metav1.NewMicroTime(l.now())
 	seconds := int32((ttl + time.Second - 1) / time.Second)
-	if holderOf(l) != holder {
-		l.Spec.AcquireTime = &now
+	if holderOf(lease) != holder {
+		lease.Spec.AcquireTime = &now
 		transitions := int32(0)
-		if l.Spec.LeaseTransitions != nil {
-			transitions = *l.Spec.LeaseTransitions + 1
+		if lease.Spec.LeaseTransitions != nil {
+			transitions = *lease.Spec.LeaseTransitions + 1
 		}
-		l.Spec.LeaseTransitions = &transitions
+		lease.Spec.LeaseTransitions = &transitions
 	}
-	l.Spec.HolderIdentity, l.Spec.LeaseDurationSeconds, l.Spec.RenewTime = &holder, &seconds, &now
+	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &holder, &seconds, &now
 }
 
 func holderOf(l *coordinationv1.Lease) string {
@@ -155,38 +155,38 @@ func holderOf(l *coordinationv1.Lease) string {
 	return *l.Spec.HolderIdentity
 }
 
-func (c Leases) heldByOther(l *coordinationv1.Lease, holder string) bool {
-	h := holderOf(l)
-	return h != "" && h != holder && !c.leaseExpired(l)
+func (l Leases) heldByOther(lease *coordinationv1.Lease, holder string) bool {
+	h := holderOf(lease)
+	return h != "" && h != holder && !l.leaseExpired(lease)
 }
 
-func (c Leases) leaseExpired(l *coordinationv1.Lease) bool {
-	if l.Spec.RenewTime == nil || l.Spec.LeaseDurationSeconds == nil {
+func (l Leases) leaseExpired(lease *coordinationv1.Lease) bool {
+	if lease.Spec.RenewTime == nil || lease.Spec.LeaseDurationSeconds == nil {
 		return true
 	}
-	return !c.now().Before(l.Spec.RenewTime.Add(time.Duration(*l.Spec.LeaseDurationSeconds) * time.Second))
+	return !l.now().Before(lease.Spec.RenewTime.Add(time.Duration(*lease.Spec.LeaseDurationSeconds) * time.Second))
 }
 
 // giveBack empties the lease if the holder still has it.
-func (c Leases) giveBack(ctx context.Context, name, holder string) error {
+func (l Leases) giveBack(ctx context.Context, name, holder string) error {
 	what := apiCall{verb: "release", place: leasePath(), namespace: Namespace, name: name}
-	if last := c.written.lastWritten(name); last != nil {
+	if last := l.written.lastWritten(name); last != nil {
 		if holderOf(last) != holder {
 			return nil
 		}
-		if err := c.putEmptied(ctx, what, last); err == nil || !isConflict(err) && !isNotFound(err) {
+		if err := l.putEmptied(ctx, what, last); err == nil || !isConflict(err) && !isNotFound(err) {
 			return err
 		}
 	}
 	lease := &coordinationv1.Lease{}
-	err := c.getObject(ctx, what, lease)
+	err := l.getObject(ctx, what, lease)
 	if isNotFound(err) || err == nil && holderOf(lease) != holder {
 		return nil
 	}
 	if err != nil {
 		return err
 	}
-	err = c.putEmptied(ctx, what, lease)
+	err = l.putEmptied(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
 		return nil // somebody took it meanwhile: it had expired
 	}
@@ -194,14 +194,14 @@ func (c Leases) giveBack(ctx context.Context, name, holder string) error {
 }
 
 // putEmptied writes a lease as nobody's, with the totals that its holder changed.
-func (c Leases) putEmptied(ctx context.Context, what apiCall, l *coordinationv1.Lease) error {
-	l.Spec.HolderIdentity, l.Spec.RenewTime, l.Spec.AcquireTime = nil, nil, nil
-	made := c.applyTotals(l)
-	if err := c.putLease(ctx, what, l); err != nil {
+func (l Leases) putEmptied(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
+	lease.Spec.HolderIdentity, lease.Spec.RenewTime, lease.Spec.AcquireTime = nil, nil, nil
+	made := l.applyTotals(lease)
+	if err := l.putLease(ctx, what, lease); err != nil {
 		return err
 	}
 	if made > 0 {
-		c.dropTotals(what.name, made)
+		l.dropTotals(what.name, made)
 	}
 	return nil
 }
@@ -217,10 +217,10 @@ func leaderLease(l *coordinationv1.Lease) cluster.LeaderLease {
 
 // LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none. One
 // that was not renewed for a minute holds no more, whatever it says.
-func (c Leases) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
+func (l Leases) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
-	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
-	if isNotFound(err) || err == nil && !leaderLease(lease).Leads(c.now()) {
+	err := l.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
+	if isNotFound(err) || err == nil && !leaderLease(lease).Leads(l.now()) {
 		return "", nil
 	}
 	if err != nil {
@@ -231,10 +231,10 @@ func (c Leases) LeaseHolder(ctx context.Context, namespace, name string) (string
 
 // LeaseSign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words
 // after each renewal.
-func (c Leases) LeaseSign(ctx context.Context, name string) (string, error) {
+func (l Leases) LeaseSign(ctx context.Context, name string) (string, error) {
 	lease := &coordinationv1.Lease{}
-	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
-	if isNotFound(err) || err == nil && (c.leaseExpired(lease) || holderOf(lease) == "") {
+	err := l.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
+	if isNotFound(err) || err == nil && (l.leaseExpired(lease) || holderOf(lease) == "") {
 		return "", nil
 	}
 	if err != nil {

@@ -71,8 +71,8 @@ func TestALeaseThatOthersHeldNeedsANewLook(t *testing.T) {
 			h := newHistory(t, 1)
 			h.putFiveOfEach()
 			server := &cacheServer{apiServer: h.api}
-			m, other := smallCache(server.client(t)), server.client(t)
-			m.Resume(t.Context())
+			c, other := smallCache(server.client(t)), server.client(t)
+			c.Resume(t.Context())
 			take := func(of interface {
 				Acquire(ctx context.Context, name, holder string, ttl time.Duration) (func(context.Context) error, bool, error)
 			}, holder string) {
@@ -82,12 +82,12 @@ func TestALeaseThatOthersHeldNeedsANewLook(t *testing.T) {
 				}
 				h.fail("a release", release(t.Context()))
 			}
-			take(m, "this")
-			_, err := m.ReadSnapshot(t.Context())
+			take(c, "this")
+			_, err := c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
-			m.Freeze()
-			m.Resume(t.Context())
-			_, err = m.PendingPods(t.Context())
+			c.Freeze()
+			c.Resume(t.Context())
+			_, err = c.PendingPods(t.Context())
 			h.fail("a look at pods", err)
 			h.api.mu.Lock()
 			h.api.late = 20 * time.Second
@@ -97,13 +97,13 @@ func TestALeaseThatOthersHeldNeedsANewLook(t *testing.T) {
 				take(other, "other")
 			}
 			h.api.put("nodeclaims", testClaim("others", 10, "ami"))
-			take(m, "this")
-			s, err := m.ReadSnapshot(t.Context())
+			take(c, "this")
+			s, err := c.ReadSnapshot(t.Context())
 			h.fail("a look", err)
 			if held && len(s.Claims) != 6 {
 				t.Errorf("%d claims after a lease that another held, want 6", len(s.Claims))
 			}
-			m.Freeze()
+			c.Freeze()
 		})
 	}
 }

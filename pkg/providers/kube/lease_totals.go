@@ -31,21 +31,21 @@ type pendingTotals struct {
 
 // ChangeTotals has the change made to the totals that stand on the lease, by the write that gives it back. It makes no
 // request. A change may be made twice when a reply is lost, and not at all when the process ends before.
-func (c Leases) ChangeTotals(name string, change func(timeseries.Totals)) {
-	c.totals.mu.Lock()
-	defer c.totals.mu.Unlock()
-	if c.totals.name == nil {
-		c.totals.name = map[string][]func(timeseries.Totals){}
+func (l Leases) ChangeTotals(name string, change func(timeseries.Totals)) {
+	l.totals.mu.Lock()
+	defer l.totals.mu.Unlock()
+	if l.totals.name == nil {
+		l.totals.name = map[string][]func(timeseries.Totals){}
 	}
-	if len(c.totals.name[name]) < mostTotalChanges {
-		c.totals.name[name] = append(c.totals.name[name], change)
+	if len(l.totals.name[name]) < mostTotalChanges {
+		l.totals.name[name] = append(l.totals.name[name], change)
 	}
 }
 
 // ReadTotals returns the totals that stand on a lease, nil for none and for what nobody can read.
-func (c Leases) ReadTotals(ctx context.Context, name string) (timeseries.Totals, error) {
+func (l Leases) ReadTotals(ctx context.Context, name string) (timeseries.Totals, error) {
 	lease := &coordinationv1.Lease{}
-	err := c.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
+	err := l.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
 	if isNotFound(err) {
 		return nil, nil
 	}
@@ -54,14 +54,14 @@ func (c Leases) ReadTotals(ctx context.Context, name string) (timeseries.Totals,
 
 // applyTotals makes the changes that wait on the lease, and says how many. Totals that take too much room are left as
 // they were.
-func (c Leases) applyTotals(l *coordinationv1.Lease) (made int) {
-	c.totals.mu.Lock()
-	changes := c.totals.name[l.Name]
-	c.totals.mu.Unlock()
+func (l Leases) applyTotals(lease *coordinationv1.Lease) (made int) {
+	l.totals.mu.Lock()
+	changes := l.totals.name[lease.Name]
+	l.totals.mu.Unlock()
 	if len(changes) == 0 {
 		return 0
 	}
-	t := unpackTotals(l.Annotations[karpv1.AnnotationTotals])
+	t := unpackTotals(lease.Annotations[karpv1.AnnotationTotals])
 	if t == nil {
 		t = timeseries.Totals{}
 	}
@@ -69,19 +69,19 @@ func (c Leases) applyTotals(l *coordinationv1.Lease) (made int) {
 		change(t)
 	}
 	if text, err := packTotals(t); err == nil && len(text) <= mostTotalsText {
-		if l.Annotations == nil {
-			l.Annotations = map[string]string{}
+		if lease.Annotations == nil {
+			lease.Annotations = map[string]string{}
 		}
-		l.Annotations[karpv1.AnnotationTotals] = text
+		lease.Annotations[karpv1.AnnotationTotals] = text
 	}
 	return len(changes)
 }
 
 // dropTotals forgets the first changes, which were written.
-func (c Leases) dropTotals(name string, made int) {
-	c.totals.mu.Lock()
-	defer c.totals.mu.Unlock()
-	c.totals.name[name] = c.totals.name[name][min(made, len(c.totals.name[name])):]
+func (l Leases) dropTotals(name string, made int) {
+	l.totals.mu.Lock()
+	defer l.totals.mu.Unlock()
+	l.totals.name[name] = l.totals.name[name][min(made, len(l.totals.name[name])):]
 }
 
 func packTotals(t timeseries.Totals) (string, error) {

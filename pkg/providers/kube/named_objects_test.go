@@ -15,7 +15,7 @@ import (
 
 // objectsServer answers with the object of a path, 403 for "forbidden", and 404 for what is not there. It keeps what
 // was written.
-func objectsServer(t *testing.T, objects map[string]string) (k *kube.Client, written *[]string) {
+func objectsServer(t *testing.T, objects map[string]string) (c *kube.Client, written *[]string) {
 	t.Helper()
 	written = &[]string{}
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -46,17 +46,17 @@ const (
 
 // A revision is read by its own name, with the class that it is of.
 func TestRevisionIsReadByName(t *testing.T) {
-	k, _ := objectsServer(t, map[string]string{
+	c, _ := objectsServer(t, map[string]string{
 		"/apis/apps/v1/namespaces/" + kube.Namespace + "/controllerrevisions/web-2": `{"apiVersion": "apps/v1",
 			"kind": "ControllerRevision", "metadata": {"name": "web-2"}, "revision": 2,
 			"data": {"metadata": {"name": "web"}, "spec": {"userData": "second"}}}`,
 		classPath: class,
 	})
-	got, err := k.Rollouts.ReadRevision(t.Context(), "web", "web-2")
+	got, err := c.Rollouts.ReadRevision(t.Context(), "web", "web-2")
 	if err != nil || got.Spec.UserData == nil || *got.Spec.UserData != "second" {
 		t.Errorf("%+v, error %v", got, err)
 	}
-	if _, err := k.Rollouts.ReadRevision(t.Context(), "web", "web-1"); err == nil {
+	if _, err := c.Rollouts.ReadRevision(t.Context(), "web", "web-1"); err == nil {
 		t.Error("a revision that is not there is read")
 	}
 }
@@ -64,9 +64,9 @@ func TestRevisionIsReadByName(t *testing.T) {
 // A headless Service says nothing of where DNS is.
 func TestDNSAddressOfAHeadlessService(t *testing.T) {
 	for ip, want := range map[string]string{"None": "", "10.100.0.10": "10.100.0.10", "fd00::a": "fd00::a"} {
-		k, _ := objectsServer(t, map[string]string{"/api/v1/namespaces/kube-system/services/kube-dns": `{"apiVersion": "v1",
+		c, _ := objectsServer(t, map[string]string{"/api/v1/namespaces/kube-system/services/kube-dns": `{"apiVersion": "v1",
 			"kind": "Service", "metadata": {"name": "kube-dns"}, "spec": {"clusterIP": "` + ip + `"}}`})
-		if got, err := k.ReadDNSAddress(t.Context()); got != want || err != nil {
+		if got, err := c.ReadDNSAddress(t.Context()); got != want || err != nil {
 			t.Errorf("%s: %q, error %v", ip, got, err)
 		}
 	}
@@ -75,9 +75,9 @@ func TestDNSAddressOfAHeadlessService(t *testing.T) {
 // A pod is patched in its own namespace.
 func TestPodThatToleratesIsPatchedInItsNamespace(t *testing.T) {
 	const path = "/api/v1/namespaces/shop/pods/web-1"
-	k, written := objectsServer(t, map[string]string{path: `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1",
+	c, written := objectsServer(t, map[string]string{path: `{"apiVersion": "v1", "kind": "Pod", "metadata": {"name": "web-1",
 		"namespace": "shop", "uid": "u1", "resourceVersion": "9"}}`})
-	err := k.Pods.TolerateNomination(t.Context(), cluster.Pod{Namespace: "shop", Name: "web-1", UID: "u1"},
+	err := c.Pods.TolerateNomination(t.Context(), cluster.Pod{Namespace: "shop", Name: "web-1", UID: "u1"},
 		cluster.Taint{Key: "joiner.sh/nominated", Value: "n1", Effect: "NoSchedule"})
 	if err != nil || len(*written) != 1 || !strings.HasPrefix((*written)[0], "PATCH "+path+" ") {
 		t.Errorf("written %q, error %v", *written, err)
@@ -86,9 +86,9 @@ func TestPodThatToleratesIsPatchedInItsNamespace(t *testing.T) {
 
 // An annotation to remove goes, others stay, and one that is not there is no reason to write.
 func TestRemovedAnnotationIsTheOneNamed(t *testing.T) {
-	k, written := objectsServer(t, map[string]string{classPath: class})
+	c, written := objectsServer(t, map[string]string{classPath: class})
 	for _, key := range []string{"old", "absent"} {
-		if err := k.PatchClassMeta(t.Context(), "web", kube.MetaChange{Remove: []string{key}}); err != nil {
+		if err := c.PatchClassMeta(t.Context(), "web", kube.MetaChange{Remove: []string{key}}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -109,14 +109,14 @@ func TestRolloutsWithoutWhatTheyAreAbout(t *testing.T) {
 		"/apis/joiner.sh/v1alpha1/noderollouts": `{"apiVersion": "joiner.sh/v1alpha1", "kind": "NodeRolloutList",
 			"items": [{"metadata": {"name": "canary"}}]}`,
 	}
-	k, _ := objectsServer(t, paths)
-	if got, err := k.Rollouts.ListRollouts(t.Context()); len(got) != 1 || err != nil {
+	c, _ := objectsServer(t, paths)
+	if got, err := c.Rollouts.ListRollouts(t.Context()); len(got) != 1 || err != nil {
 		t.Errorf("%v, error %v", got, err)
 	}
 	for path, whole := range paths {
 		paths[path] = "forbidden"
-		k, _ := objectsServer(t, paths)
-		if got, err := k.Rollouts.ListRollouts(t.Context()); err == nil {
+		c, _ := objectsServer(t, paths)
+		if got, err := c.Rollouts.ListRollouts(t.Context()); err == nil {
 			t.Errorf("without %s: %v", path, slices.Clip(got))
 		}
 		paths[path] = whole
@@ -127,16 +127,16 @@ func TestRolloutsWithoutWhatTheyAreAbout(t *testing.T) {
 func TestWritesGoToTheirNamespaces(t *testing.T) {
 	maps := "/api/v1/namespaces/" + kube.Namespace + "/configmaps"
 	const buffer = "/apis/autoscaling.x-k8s.io/v1beta1/namespaces/shop/capacitybuffers/spare/status"
-	k, written := objectsServer(t, map[string]string{
+	c, written := objectsServer(t, map[string]string{
 		maps: `{"apiVersion": "v1", "kind": "ConfigMap"}`, maps + "/ledger": `{"apiVersion": "v1", "kind": "ConfigMap"}`,
 		buffer: `{"apiVersion": "autoscaling.x-k8s.io/v1beta1", "kind": "CapacityBuffer", "metadata": {"name": "spare",
 			"namespace": "shop"}}`})
 	b := &v1beta1.CapacityBuffer{}
 	b.Namespace, b.Name, b.ResourceVersion = "shop", "spare", "7"
 	for path, err := range map[string]error{
-		"POST " + maps:            k.WriteData(t.Context(), "ledger", map[string]string{"a": "1"}, ""),
-		"PUT " + maps + "/ledger": k.WriteData(t.Context(), "ledger", map[string]string{"a": "1"}, "7"),
-		"PUT " + buffer:           k.WriteBufferStatus(t.Context(), b),
+		"POST " + maps:            c.WriteData(t.Context(), "ledger", map[string]string{"a": "1"}, ""),
+		"PUT " + maps + "/ledger": c.WriteData(t.Context(), "ledger", map[string]string{"a": "1"}, "7"),
+		"PUT " + buffer:           c.WriteBufferStatus(t.Context(), b),
 	} {
 		if err != nil || !slices.ContainsFunc(*written, func(w string) bool { return strings.HasPrefix(w, path+" ") }) {
 			t.Errorf("%s: error %v, written %q", path, err, *written)

@@ -21,13 +21,13 @@ type Nodes struct{ *connection }
 // RegisterNode makes the node the claim's: finalizer, owner, the claim's taints unless the node brought its own, the
 // claim's labels and annotations, the label registered, and no unregistered taint; in one write. Repeating it changes
 // nothing. A node that is gone or was replaced is a *ConflictError.
-func (c Nodes) RegisterNode(ctx context.Context, n cluster.Node, claim cluster.Claim) error {
-	return c.changeNode(ctx, "register", n, func(o *corev1.Node) patchFields { return registrationPatch(o, claim) })
+func (n Nodes) RegisterNode(ctx context.Context, node cluster.Node, claim cluster.Claim) error {
+	return n.changeNode(ctx, "register", node, func(o *corev1.Node) patchFields { return registrationPatch(o, claim) })
 }
 
 // InitializeNode labels the node as initialized. A node that is gone or was replaced is a *ConflictError.
-func (c Nodes) InitializeNode(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "initialize", n, func(o *corev1.Node) patchFields {
+func (n Nodes) InitializeNode(ctx context.Context, node cluster.Node) error {
+	return n.changeNode(ctx, "initialize", node, func(o *corev1.Node) patchFields {
 		set := missingEntries(o.Labels, map[string]string{karpv1.LabelInitialized: "true"})
 		if set == nil {
 			return nil
@@ -38,8 +38,8 @@ func (c Nodes) InitializeNode(ctx context.Context, n cluster.Node) error {
 
 // UnreserveNode labels the node as on-demand instead of reserved. A node that is gone or was replaced is a
 // *ConflictError.
-func (c Nodes) UnreserveNode(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "unreserve", n, func(o *corev1.Node) patchFields {
+func (n Nodes) UnreserveNode(ctx context.Context, node cluster.Node) error {
+	return n.changeNode(ctx, "unreserve", node, func(o *corev1.Node) patchFields {
 		if o.Labels[karpv1.LabelCapacityType] == karpv1.CapacityTypeOnDemand {
 			return nil
 		}
@@ -49,21 +49,21 @@ func (c Nodes) UnreserveNode(ctx context.Context, n cluster.Node) error {
 
 // TaintForTermination taints the node as disrupted and takes it out of load balancers. A node that is gone or was
 // replaced is a *ConflictError.
-func (c Nodes) TaintForTermination(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "taint", n, terminationPatch)
+func (n Nodes) TaintForTermination(ctx context.Context, node cluster.Node) error {
+	return n.changeNode(ctx, "taint", node, terminationPatch)
 }
 
 // TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
-func (c Nodes) TaintNode(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields {
+func (n Nodes) TaintNode(ctx context.Context, node cluster.Node) error {
+	return n.changeNode(ctx, "taint", node, func(o *corev1.Node) patchFields {
 		return withTaints(o,
 			withDisruptedTaint(o))
 	})
 }
 
 // UntaintNode takes back what TaintNode did. A node that is gone or was replaced is a *ConflictError.
-func (c Nodes) UntaintNode(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "untaint", n, func(o *corev1.Node) patchFields {
+func (n Nodes) UntaintNode(ctx context.Context, node cluster.Node) error {
+	return n.changeNode(ctx, "untaint", node, func(o *corev1.Node) patchFields {
 		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints),
 			func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
 	})
@@ -71,45 +71,45 @@ func (c Nodes) UntaintNode(ctx context.Context, n cluster.Node) error {
 
 // TaintRevision keeps new pods off a node because of a NodeRollout, by a taint of that key. A node that is gone or was
 // replaced is a *ConflictError.
-func (c Nodes) TaintRevision(ctx context.Context, n cluster.Node, key string) error {
-	return c.changeNode(ctx, "taint", n, func(o *corev1.Node) patchFields { return revisionPatch(o, key) })
+func (n Nodes) TaintRevision(ctx context.Context, node cluster.Node, key string) error {
+	return n.changeNode(ctx, "taint", node, func(o *corev1.Node) patchFields { return revisionPatch(o, key) })
 }
 
 // UntaintRevision takes back what TaintRevision did with that key. A node that is gone or was replaced is a
 // *ConflictError.
-func (c Nodes) UntaintRevision(ctx context.Context, n cluster.Node, key string) error {
-	return c.changeNode(ctx, "untaint", n,
+func (n Nodes) UntaintRevision(ctx context.Context, node cluster.Node, key string) error {
+	return n.changeNode(ctx, "untaint", node,
 		func(o *corev1.Node) patchFields { return withTaints(o, withoutTaint(o, key)) })
 }
 
 // DeleteNode gives the node its deletion time. A node that is gone is no error.
-func (c Nodes) DeleteNode(ctx context.Context, n cluster.Node) error {
-	return c.deleteObject(ctx, apiCall{verb: "delete", place: nodePath(), name: n.Name}, n.UID, nil)
+func (n Nodes) DeleteNode(ctx context.Context, node cluster.Node) error {
+	return n.deleteObject(ctx, apiCall{verb: "delete", place: nodePath(), name: node.Name}, node.UID, nil)
 }
 
 // ReleaseNode removes our finalizer, after which a deleted node vanishes. A node that is gone is no error.
-func (c Nodes) ReleaseNode(ctx context.Context, n cluster.Node) error {
-	if n.UID == "" {
-		return fmt.Errorf("release node %s: its UID is not known", n.Name)
+func (n Nodes) ReleaseNode(ctx context.Context, node cluster.Node) error {
+	if node.UID == "" {
+		return fmt.Errorf("release node %s: its UID is not known", node.Name)
 	}
-	return unlessReleased(c.changeNode(ctx, "release", n, finalizerPatch))
+	return unlessReleased(n.changeNode(ctx, "release", node, finalizerPatch))
 }
 
-func (c Nodes) changeNode(ctx context.Context, verb string, n cluster.Node,
+func (n Nodes) changeNode(ctx context.Context, verb string, node cluster.Node,
 	edit func(*corev1.Node) patchFields) error {
-	what := apiCall{verb: verb, place: nodePath(), name: n.Name, uid: n.UID}
-	if known := c.seen.nodeSeen(n.UID); known != nil {
+	what := apiCall{verb: verb, place: nodePath(), name: node.Name, uid: node.UID}
+	if known := n.seen.nodeSeen(node.UID); known != nil {
 		now := &corev1.Node{}
-		if done, err := c.patchUnread(ctx, what, edit(known), known.ResourceVersion, now); done {
+		if done, err := n.patchUnread(ctx, what, edit(known), known.ResourceVersion, now); done {
 			if err == nil {
-				c.seen.keepNode(now)
+				n.seen.keepNode(now)
 			}
 			return err
 		}
 	}
-	now, err := changeObject(ctx, c.connection, what, edit)
+	now, err := changeObject(ctx, n.connection, what, edit)
 	if err == nil {
-		c.seen.keepNode(now)
+		n.seen.keepNode(now)
 	}
 	return err
 }
@@ -228,8 +228,8 @@ func terminationPatch(o *corev1.Node) patchFields {
 }
 
 // OpenNode takes the hold off the node. A node that is gone or was replaced is a *ConflictError.
-func (c Nodes) OpenNode(ctx context.Context, n cluster.Node) error {
-	return c.changeNode(ctx, "open", n, func(o *corev1.Node) patchFields {
+func (n Nodes) OpenNode(ctx context.Context, node cluster.Node) error {
+	return n.changeNode(ctx, "open", node, func(o *corev1.Node) patchFields {
 		taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
 			func(t corev1.Taint) bool { return t.Key == karpv1.TaintHold })
 		if len(taints) == len(o.Spec.Taints) {
@@ -240,15 +240,15 @@ func (c Nodes) OpenNode(ctx context.Context, n cluster.Node) error {
 }
 
 // ListNodes lists all nodes, sorted by name.
-func (c Nodes) ListNodes(ctx context.Context) ([]cluster.Node, error) {
-	out, _, err := c.allNodes(ctx)
+func (n Nodes) ListNodes(ctx context.Context) ([]cluster.Node, error) {
+	out, _, err := n.allNodes(ctx)
 	slices.SortFunc(out, func(a, b cluster.Node) int { return strings.Compare(a.Name, b.Name) })
 	return out, err
 }
 
-func (c Nodes) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
+func (n Nodes) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 	heads := map[string]*corev1.Node{}
-	out, version, err := listAll(ctx, c.connection, listQuery{place: nodePath()},
+	out, version, err := listAll(ctx, n.connection, listQuery{place: nodePath()},
 		func(l *corev1.NodeList) []cluster.Node {
 			for i := range l.Items {
 				heads[string(l.Items[i].UID)] = headOf(&l.Items[i])
@@ -256,17 +256,17 @@ func (c Nodes) allNodes(ctx context.Context) ([]cluster.Node, string, error) {
 			return translatePage(l.Items, translate.Node)
 		})
 	if err == nil {
-		c.seen.keepNodes(version, out, heads)
+		n.seen.keepNodes(version, out, heads)
 	}
 	return out, version, err
 }
 
 // ReadNode reads one node. The error is a *NotFoundError if there is none.
-func (c Nodes) ReadNode(ctx context.Context, name string) (cluster.Node, error) {
-	n := &corev1.Node{}
-	if err := c.getObject(ctx, apiCall{verb: "get", place: nodePath(), name: name}, n); err != nil {
+func (n Nodes) ReadNode(ctx context.Context, name string) (cluster.Node, error) {
+	node := &corev1.Node{}
+	if err := n.getObject(ctx, apiCall{verb: "get", place: nodePath(), name: name}, node); err != nil {
 		return cluster.Node{}, err
 	}
-	c.seen.keepNode(n)
-	return translate.Node(n), nil
+	n.seen.keepNode(node)
+	return translate.Node(node), nil
 }

@@ -15,8 +15,8 @@ import (
 type Overlays struct{ *connection }
 
 // ListOverlays lists the NodeOverlays, sorted by name. A cluster that does not know the kind has none.
-func (c Overlays) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: overlayPath()},
+func (o Overlays) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, error) {
+	out, _, err := listAll(ctx, o.connection, listQuery{place: overlayPath()},
 		func(l *v1alpha1.NodeOverlayList) []v1alpha1.NodeOverlay { return l.Items })
 	if isNotFound(err) {
 		return nil, nil
@@ -27,19 +27,19 @@ func (c Overlays) ListOverlays(ctx context.Context) ([]v1alpha1.NodeOverlay, err
 
 // ReadOfferingInputs reads what tells which instance types the pools may launch: a snapshot with nothing but pools,
 // classes and overlays, and the overlays as they are stored.
-func (c Overlays) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1alpha1.NodeOverlay, error) {
-	s := cluster.Snapshot{Now: c.now().UTC()}
-	stored, err := c.ListOverlays(ctx)
+func (o Overlays) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v1alpha1.NodeOverlay, error) {
+	s := cluster.Snapshot{Now: o.now().UTC()}
+	stored, err := o.ListOverlays(ctx)
 	if err != nil || len(stored) == 0 {
 		return s, stored, err
 	}
 	s.Overlays = translatePage(stored, translate.Overlay)
-	classes, err := Classes(c).ListClasses(ctx)
+	classes, err := Classes(o).ListClasses(ctx)
 	if err != nil {
 		return s, nil, err
 	}
 	s.Classes = translatePage(classes, nodeclass.DescribeClass)
-	pools, err := Pools(c).ListPools(ctx)
+	pools, err := Pools(o).ListPools(ctx)
 	for i := range pools {
 		s.Pools = append(s.Pools, translate.Pool(&pools[i], s.Classes))
 	}
@@ -48,6 +48,7 @@ func (c Overlays) ReadOfferingInputs(ctx context.Context) (cluster.Snapshot, []v
 
 // WriteOverlayStatus stores the status of the overlay, on the condition that the overlay was not changed since it was
 // read. On success the overlay given is as stored.
-func (c Overlays) WriteOverlayStatus(ctx context.Context, o *v1alpha1.NodeOverlay) error {
-	return writeStatus(ctx, c.connection, overlayPath(), v1alpha1.GroupVersion().WithKind(v1alpha1.NodeOverlayKind), o)
+func (o Overlays) WriteOverlayStatus(ctx context.Context, overlay *v1alpha1.NodeOverlay) error {
+	return writeStatus(ctx, o.connection, overlayPath(), v1alpha1.GroupVersion().WithKind(v1alpha1.NodeOverlayKind),
+		overlay)
 }

@@ -62,15 +62,15 @@ func TestAListThatIsCutShortGoesOn(t *testing.T) {
 				for i := range podsInParts {
 					h.api.put("pods", testPod(fmt.Sprintf("n%02d", i), i+1, "node"))
 				}
-				m := smallCache(h.api.client())
+				cache := smallCache(h.api.client())
 				for range 2 {
-					h.cutShort(m)
+					h.cutShort(cache)
 				}
 				c.meanwhile(h)
 				before := h.api.countPages()
-				m.Resume(t.Context())
-				defer m.Freeze()
-				shown, err := m.ReadSnapshot(t.Context())
+				cache.Resume(t.Context())
+				defer cache.Freeze()
+				shown, err := cache.ReadSnapshot(t.Context())
 				h.fail("a look", err)
 				if all := podsInParts / itemsOfPage; before < 2 || before >= all {
 					t.Errorf("%d pages were read in two invocations, want some of %d", before, all)
@@ -84,13 +84,13 @@ func TestAListThatIsCutShortGoesOn(t *testing.T) {
 }
 
 // cutShort is an invocation that has time for one or two pages.
-func (h *history) cutShort(m *ClusterCache) {
+func (h *history) cutShort(c *ClusterCache) {
 	h.t.Helper()
 	ctx, stop := context.WithTimeout(h.t.Context(), 5*time.Millisecond)
 	defer stop()
-	m.Resume(ctx)
-	defer m.Freeze()
-	if err := m.prove(ctx, m.kinds[:1], func(*followedKind) time.Time { return m.resumed }); err == nil {
+	c.Resume(ctx)
+	defer c.Freeze()
+	if err := c.prove(ctx, c.kinds[:1], func(*followedKind) time.Time { return c.resumed }); err == nil {
 		h.t.Error("an invocation without time is not cut short")
 	}
 }

@@ -26,19 +26,20 @@ type Pods struct{ *connection }
 
 // EvictPod asks the API server to evict this very pod, once. A refusal is an answer, not an error. Repeating it is
 // harmless.
-func (c Pods) EvictPod(ctx context.Context, p cluster.Pod) (cluster.Eviction, error) {
-	what := apiCall{verb: "evict", place: podPath(), namespace: p.Namespace, name: p.Name}
-	if p.UID == "" {
+func (p Pods) EvictPod(ctx context.Context, pod cluster.Pod) (cluster.Eviction, error) {
+	what := apiCall{verb: "evict", place: podPath(), namespace: pod.Namespace, name: pod.Name}
+	if pod.UID == "" {
 		return cluster.Eviction{}, fmt.Errorf("%s: its UID is not known", what)
 	}
-	uid := uidOf(p.UID)
+	uid := uidOf(pod.UID)
 	body := &policyv1.Eviction{
-		ObjectMeta:    metav1.ObjectMeta{Namespace: p.Namespace, Name: p.Name},
+		ObjectMeta:    metav1.ObjectMeta{Namespace: pod.Namespace, Name: pod.Name},
 		DeleteOptions: &metav1.DeleteOptions{Preconditions: &metav1.Preconditions{UID: &uid}},
 	}
-	err := requestOnce(ctx, c.core.Post().AbsPath(podPath().pathTo(p.Namespace, p.Name, "eviction")...).Body(body), nil)
+	err := requestOnce(ctx, p.core.Post().AbsPath(podPath().pathTo(pod.Namespace, pod.Name, "eviction")...).Body(body),
+		nil)
 	if err == nil {
-		c.own.expectEvent(podPath(), uid, ending)
+		p.own.expectEvent(podPath(), uid, ending)
 	}
 	return evictionAnswer(what, err)
 }
@@ -64,26 +65,26 @@ func evictionAnswer(what apiCall, err error) (cluster.Eviction, error) {
 
 // DeletePod deletes this very pod, past any budget, and gives it graceSec seconds (at least one: zero would remove it
 // before its processes ended). A pod that is gone is no error.
-func (c Pods) DeletePod(ctx context.Context, p cluster.Pod, graceSec int64) error {
+func (p Pods) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
 	grace := max(graceSec, 1)
-	return c.deleteObject(ctx, apiCall{verb: "delete", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
-		&grace)
+	return p.deleteObject(ctx, apiCall{verb: "delete", place: podPath(), namespace: pod.Namespace, name: pod.Name},
+		pod.UID, &grace)
 }
 
 // TolerateNomination makes the pod tolerate the taint of a held node, and the one such nodes boot with; nothing else of
 // a pod can be changed once it exists, and nothing else is changed. A pod that is gone is no error, one that was
 // replaced by another of its name is.
-func (c Pods) TolerateNomination(ctx context.Context, p cluster.Pod, t cluster.Taint) error {
-	what := apiCall{verb: "let tolerate", place: podPath(), namespace: p.Namespace, name: p.Name, uid: p.UID}
+func (p Pods) TolerateNomination(ctx context.Context, pod cluster.Pod, t cluster.Taint) error {
+	what := apiCall{verb: "let tolerate", place: podPath(), namespace: pod.Namespace, name: pod.Name, uid: pod.UID}
 	own := corev1.Toleration{Key: t.Key, Operator: corev1.TolerationOpEqual, Value: t.Value,
 		Effect: corev1.TaintEffect(t.Effect)}
 	boot := own
 	boot.Value = karpv1.HoldAtBoot
-	patch := []patchFields{{"op": "test", "path": "/metadata/uid", "value": p.UID}}
+	patch := []patchFields{{"op": "test", "path": "/metadata/uid", "value": pod.UID}}
 	switch {
-	case len(p.Holds) > 0:
+	case len(pod.Holds) > 0:
 		patch = append(patch, patchFields{"op": "add", "path": "/spec/tolerations/-", "value": own})
-	case len(p.Tolerations) > 0:
+	case len(pod.Tolerations) > 0:
 		patch = append(patch, patchFields{"op": "add", "path": "/spec/tolerations/-", "value": boot},
 			patchFields{"op": "add", "path": "/spec/tolerations/-", "value": own})
 	default: // there is no list to add to
@@ -96,66 +97,66 @@ func (c Pods) TolerateNomination(ctx context.Context, p cluster.Pod, t cluster.T
 	}
 	at := what.place.pathTo(what.namespace, what.name, "")
 	got, began := &corev1.Pod{}, time.Now()
-	err = c.sendWithRetries(ctx, what, func() *rest.Request {
-		return c.restClient(what.place).Patch(types.JSONPatchType).AbsPath(at...).Body(body)
+	err = p.sendWithRetries(ctx, what, func() *rest.Request {
+		return p.restClient(what.place).Patch(types.JSONPatchType).AbsPath(at...).Body(body)
 	}, got)
 	if apierrors.IsNotFound(err) {
 		return nil
 	}
 	if err == nil {
-		c.own.noteVersion(what.place, got.ResourceVersion, began)
+		p.own.noteVersion(what.place, got.ResourceVersion, began)
 	}
 	return err
 }
 
 // PodsOn lists the pods of a node, those that have ended too, sorted. The API server finds them by index.
-func (c Pods) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: "spec.nodeName=" + node},
+func (p Pods) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
+	out, _, err := listAll(ctx, p.connection, listQuery{place: podPath(), fields: "spec.nodeName=" + node},
 		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, translate.Pod) })
 	return out, err
 }
 
 // RemovePod removes this very pod at once, without asking its kubelet: only right where its processes have ended. A pod
 // that is gone is no error.
-func (c Pods) RemovePod(ctx context.Context, p cluster.Pod) error {
+func (p Pods) RemovePod(ctx context.Context, pod cluster.Pod) error {
 	none := int64(0)
-	return c.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: p.Namespace, name: p.Name}, p.UID,
-		&none)
+	return p.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: pod.Namespace, name: pod.Name},
+		pod.UID, &none)
 }
 
 // podPages is the list of the pods that have not ended.
 type podPages = pagedList[*corev1.PodList, *translate.ListedPod]
 
-func (c Pods) newPodPages() *podPages {
-	return &podPages{connection: c.connection, query: listQuery{place: podPath(), fields: notEnded}, fresh: newPods,
-		translate: func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, c.shapes.ListPod) }}
+func (p Pods) newPodPages() *podPages {
+	return &podPages{connection: p.connection, query: listQuery{place: podPath(), fields: notEnded}, fresh: newPods,
+		translate: func(l *corev1.PodList) []*translate.ListedPod { return translatePage(l.Items, p.shapes.ListPod) }}
 }
 
 // allPods lists the pods that have not ended, by UID.
-func (c Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, string, error) {
-	return c.readPods(ctx, c.newPodPages())
+func (p Pods) allPods(ctx context.Context) (map[string]*translate.ListedPod, string, error) {
+	return p.readPods(ctx, p.newPodPages())
 }
 
 // readPods is allPods for a list that may go on.
-func (c Pods) readPods(ctx context.Context, pages *podPages) (map[string]*translate.ListedPod, string, error) {
+func (p Pods) readPods(ctx context.Context, pages *podPages) (map[string]*translate.ListedPod, string, error) {
 	all, version, err := pages.readAll(ctx)
 	if err != nil {
 		return nil, "", err
 	}
-	out := byUID(all, func(p *translate.ListedPod) string { return p.UID() })
-	c.seen.keepPods(version, findWaiting(out))
+	out := byUID(all, func(pod *translate.ListedPod) string { return pod.UID() })
+	p.seen.keepPods(version, findWaiting(out))
 	return out, version, nil
 }
 
 // listWaiting lists the pods that exist and need a node.
-func (c Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
-	out, version, err := listAll(ctx, c.connection, listQuery{place: podPath(), fields: withoutOne},
-		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, c.waitingFrom) })
+func (p Pods) listWaiting(ctx context.Context) ([]cluster.Pod, error) {
+	out, version, err := listAll(ctx, p.connection, listQuery{place: podPath(), fields: withoutOne},
+		func(l *corev1.PodList) []cluster.Pod { return translatePage(l.Items, p.waitingFrom) })
 	if err != nil {
 		return nil, err
 	}
 	out = cluster.KeepProvisionable(out)
-	c.seen.keepPods(version, out)
+	p.seen.keepPods(version, out)
 	return out, nil
 }
 
@@ -169,6 +170,6 @@ func findWaiting(all map[string]*translate.ListedPod) (out []cluster.Pod) {
 	return cluster.KeepProvisionable(out)
 }
 
-func (c Pods) waitingFrom(p *corev1.Pod) cluster.Pod { return c.shapes.ListPod(p).Pod() }
+func (p Pods) waitingFrom(pod *corev1.Pod) cluster.Pod { return p.shapes.ListPod(pod).Pod() }
 
 func newPods() *corev1.PodList { return &corev1.PodList{} }

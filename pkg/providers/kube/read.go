@@ -33,23 +33,23 @@ type Reader struct {
 	devices Devices
 }
 
-func (c Reader) pods() Pods         { return Pods{c.connection} }
-func (c Reader) nodes() Nodes       { return Nodes{c.connection} }
-func (c Reader) claims() Claims     { return Claims{c.connection} }
-func (c Reader) pools() Pools       { return Pools{c.connection} }
-func (c Reader) classes() Classes   { return Classes{c.connection} }
-func (c Reader) overlays() Overlays { return Overlays{c.connection} }
-func (c Reader) buffers() Buffers   { return Buffers{c.connection} }
+func (r Reader) pods() Pods         { return Pods{r.connection} }
+func (r Reader) nodes() Nodes       { return Nodes{r.connection} }
+func (r Reader) claims() Claims     { return Claims{r.connection} }
+func (r Reader) pools() Pools       { return Pools{r.connection} }
+func (r Reader) classes() Classes   { return Classes{r.connection} }
+func (r Reader) overlays() Overlays { return Overlays{r.connection} }
+func (r Reader) buffers() Buffers   { return Buffers{r.connection} }
 
 // PendingPods lists the pods for which a node should be found or made, sorted, and those that capacity buffers keep
 // room for. It costs one page of the pods without a node and one of buffers, however large the cluster is, and is the
 // question to ask first.
-func (c Reader) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
-	out, err := c.pods().listWaiting(ctx)
+func (r Reader) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
+	out, err := r.pods().listWaiting(ctx)
 	if err != nil {
 		return nil, err
 	}
-	room, err := c.buffers().listVirtualPods(ctx)
+	room, err := r.buffers().listVirtualPods(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -63,11 +63,11 @@ func (c Reader) PendingPods(ctx context.Context) ([]cluster.Pod, error) {
 // Catalog, Unavailable, Instances and Rules are the caller's to fill, and of the classes MemoryOverhead, ReservedENIs
 // and LearnedMemoryMiB. Of volumes it has the names of their claims: see WithVolumes. What DRA drivers publish is read
 // only when an extended resource is asked for that a node lacks.
-func (c Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
-	return c.buildSnapshot(ctx, func(ctx context.Context) (func() cachedObjects, error) {
-		all, err := c.listEverything(ctx)
+func (r Reader) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
+	return r.buildSnapshot(ctx, func(ctx context.Context) (func() cachedObjects, error) {
+		all, err := r.listEverything(ctx)
 		return func() cachedObjects { return all }, err
-	}, c.listConfiguration)
+	}, r.listConfiguration)
 }
 
 // configuration holds what a snapshot has beside pods, nodes and claims, which people write and which there is little
@@ -84,24 +84,24 @@ type configuration struct {
 }
 
 // listConfiguration lists all of it.
-func (c Reader) listConfiguration(ctx context.Context) (out configuration, err error) {
+func (r Reader) listConfiguration(ctx context.Context) (out configuration, err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	read := func(f func(context.Context) error) { g.Go(func() error { return f(gctx) }) }
-	read(func(ctx context.Context) (err error) { out.room, err = c.buffers().listRoom(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.pools, err = c.pools().ListPools(ctx); return err })
-	read(func(ctx context.Context) (err error) { out.daemons, err = c.listDaemons(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.room, err = r.buffers().listRoom(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.pools, err = r.pools().ListPools(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.daemons, err = r.listDaemons(ctx); return err })
 	read(func(ctx context.Context) (err error) {
-		out.namespaces, out.stack, err = c.listNamespaces(ctx)
+		out.namespaces, out.stack, err = r.listNamespaces(ctx)
 		return err
 	})
-	read(func(ctx context.Context) (err error) { out.budgets, err = c.listBudgets(ctx); return err })
+	read(func(ctx context.Context) (err error) { out.budgets, err = r.listBudgets(ctx); return err })
 	read(func(ctx context.Context) error {
-		all, err := c.overlays().ListOverlays(ctx)
+		all, err := r.overlays().ListOverlays(ctx)
 		out.overlays = translatePage(all, translate.Overlay)
 		return err
 	})
 	read(func(ctx context.Context) error {
-		all, err := c.classes().ListClasses(ctx)
+		all, err := r.classes().ListClasses(ctx)
 		out.classes = translatePage(all, nodeclass.DescribeClass)
 		return err
 	})
@@ -110,9 +110,9 @@ func (c Reader) listConfiguration(ctx context.Context) (out configuration, err e
 
 // buildSnapshot gets what there is much of, and the rest, as it is told. What much returns is called last, for what has
 // come while the rest was read.
-func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (func() cachedObjects, error),
+func (r Reader) buildSnapshot(ctx context.Context, much func(context.Context) (func() cachedObjects, error),
 	rest func(context.Context) (configuration, error)) (cluster.Snapshot, error) {
-	out := cluster.Snapshot{Now: c.now().UTC()}
+	out := cluster.Snapshot{Now: r.now().UTC()}
 	var take func() cachedObjects
 	var small configuration
 	g, gctx := errgroup.WithContext(ctx)
@@ -139,27 +139,27 @@ func (c Reader) buildSnapshot(ctx context.Context, much func(context.Context) (f
 		slices.SortFunc(out.Pods, translate.ComparePods)
 	}
 	cluster.ExpectUnscheduled(out.Pods)
-	if err := c.devices.addDevices(ctx, &out); err != nil {
+	if err := r.devices.addDevices(ctx, &out); err != nil {
 		return cluster.Snapshot{}, err
 	}
 	return out, nil
 }
 
 // listEverything lists what there is much of: pods that have not ended, nodes and claims.
-func (c Reader) listEverything(ctx context.Context) (out cachedObjects, err error) {
+func (r Reader) listEverything(ctx context.Context) (out cachedObjects, err error) {
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		all, _, err := c.pods().allPods(gctx)
+		all, _, err := r.pods().allPods(gctx)
 		out.sorted = translate.SortPods(maps.Values(all))
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := c.nodes().allNodes(gctx)
+		all, _, err := r.nodes().allNodes(gctx)
 		out.nodes = byUID(all, func(n cluster.Node) string { return n.UID })
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := c.claims().allClaims(gctx)
+		all, _, err := r.claims().allClaims(gctx)
 		out.claims = byUID(all, func(n cluster.Claim) string { return n.UID })
 		return err
 	})
@@ -175,8 +175,8 @@ func byUID[T any](all []T, uid func(T) string) map[string]T {
 }
 
 // listNamespaces are all namespaces; stack are the annotations of ours.
-func (c Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, stack map[string]string, err error) {
-	out, _, err = listAll(ctx, c.connection, listQuery{place: namespacePath()},
+func (r Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, stack map[string]string, err error) {
+	out, _, err = listAll(ctx, r.connection, listQuery{place: namespacePath()},
 		func(l *corev1.NamespaceList) []cluster.Namespace {
 			return translatePage(l.Items, func(n *corev1.Namespace) cluster.Namespace {
 				if n.Name == Namespace {
@@ -189,8 +189,8 @@ func (c Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, st
 	return out, stack, err
 }
 
-func (c Reader) listBudgets(ctx context.Context) ([]cluster.Budget, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: budgetPath()},
+func (r Reader) listBudgets(ctx context.Context) ([]cluster.Budget, error) {
+	out, _, err := listAll(ctx, r.connection, listQuery{place: budgetPath()},
 		func(l *policyv1.PodDisruptionBudgetList) []cluster.Budget {
 			return translatePage(l.Items, translate.Budget)
 		})
@@ -201,9 +201,9 @@ func (c Reader) listBudgets(ctx context.Context) ([]cluster.Budget, error) {
 }
 
 // ReadDNSAddress is the address of the cluster's DNS service, empty if there is none.
-func (c Reader) ReadDNSAddress(ctx context.Context) (string, error) {
+func (r Reader) ReadDNSAddress(ctx context.Context) (string, error) {
 	var s corev1.Service
-	err := c.getObject(ctx, apiCall{verb: "get", place: servicePath(), namespace: "kube-system", name: "kube-dns"}, &s)
+	err := r.getObject(ctx, apiCall{verb: "get", place: servicePath(), namespace: "kube-system", name: "kube-dns"}, &s)
 	if isNotFound(err) || s.Spec.ClusterIP == corev1.ClusterIPNone {
 		return "", nil
 	}
@@ -211,8 +211,8 @@ func (c Reader) ReadDNSAddress(ctx context.Context) (string, error) {
 }
 
 // ReadVersion is the cluster's minor version, such as 1.36.
-func (c Reader) ReadVersion(ctx context.Context) (string, error) {
-	body, err := c.readRaw(ctx, "get the version of the cluster", "/version")
+func (r Reader) ReadVersion(ctx context.Context) (string, error) {
+	body, err := r.readRaw(ctx, "get the version of the cluster", "/version")
 	if err != nil {
 		return "", err
 	}
@@ -236,8 +236,8 @@ func translatePage[O, T any](in []O, f func(*O) T) []T {
 	return out
 }
 
-func (c Reader) listDaemons(ctx context.Context) ([]translate.DaemonTemplate, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: daemonSets()},
+func (r Reader) listDaemons(ctx context.Context) ([]translate.DaemonTemplate, error) {
+	out, _, err := listAll(ctx, r.connection, listQuery{place: daemonSets()},
 		func(l *appsv1.DaemonSetList) []translate.DaemonTemplate {
 			return translatePage(l.Items, translate.NewDaemonTemplate)
 		})

@@ -56,82 +56,82 @@ func newReadCache() *readCache {
 }
 
 // keepPods remembers the pods that need a node, all of that version.
-func (s *readCache) keepPods(version string, pending []cluster.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.podsVersion = version
-	clear(s.pending)
-	s.addPending(pending)
+func (c *readCache) keepPods(version string, pending []cluster.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.podsVersion = version
+	clear(c.pending)
+	c.addPending(pending)
 }
 
 // notePending has no watch tell of these pods again as long as they need a node.
-func (s *readCache) notePending(pods []cluster.Pod) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.addPending(pods)
+func (c *readCache) notePending(pods []cluster.Pod) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.addPending(pods)
 }
 
-func (s *readCache) addPending(pods []cluster.Pod) {
+func (c *readCache) addPending(pods []cluster.Pod) {
 	for i := range pods {
-		s.pending[pods[i].UID] = true
+		c.pending[pods[i].UID] = true
 	}
 }
 
-func (s *readCache) keepClaims(version string, statuses map[string]storedStatus) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.claimsVersion, s.statuses = version, statuses
+func (c *readCache) keepClaims(version string, statuses map[string]storedStatus) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.claimsVersion, c.statuses = version, statuses
 }
 
 // keepStatus remembers the status of a claim that this client wrote.
-func (s *readCache) keepStatus(n *karpv1.NodeClaim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.statuses[string(n.UID)] = storedStatusOf(n)
+func (c *readCache) keepStatus(n *karpv1.NodeClaim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.statuses[string(n.UID)] = storedStatusOf(n)
 }
 
 // keepSingleClaims remembers claims that were read by themselves.
-func (s *readCache) keepSingleClaims(claims []karpv1.NodeClaim) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.statuses) >= mostHeads && s.claimsVersion == "" {
-		clear(s.statuses)
+func (c *readCache) keepSingleClaims(claims []karpv1.NodeClaim) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.statuses) >= mostHeads && c.claimsVersion == "" {
+		clear(c.statuses)
 	}
 	for i := range claims {
-		s.statuses[string(claims[i].UID)] = storedStatusOf(&claims[i])
+		c.statuses[string(claims[i].UID)] = storedStatusOf(&claims[i])
 	}
 }
 
 // keepNode remembers a node that was read by itself.
-func (s *readCache) keepNode(n *corev1.Node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.heads) >= mostHeads && s.nodesVersion == "" {
-		clear(s.heads)
+func (c *readCache) keepNode(n *corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.heads) >= mostHeads && c.nodesVersion == "" {
+		clear(c.heads)
 	}
-	s.heads[string(n.UID)] = headOf(n)
+	c.heads[string(n.UID)] = headOf(n)
 }
 
 // nodeSeen is the node of that UID as it was seen last, nil when it was not.
-func (s *readCache) nodeSeen(uid string) *corev1.Node {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.heads[uid]
+func (c *readCache) nodeSeen(uid string) *corev1.Node {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	return c.heads[uid]
 }
 
 // claimSeen is as much of the claim in the version given as its release looks at, nil when it is not known.
-func (s *readCache) claimSeen(c cluster.Claim) *karpv1.NodeClaim {
-	known, ok := s.storedSeen(c)
+func (c *readCache) claimSeen(claim cluster.Claim) *karpv1.NodeClaim {
+	known, ok := c.storedSeen(claim)
 	if !ok {
 		return nil
 	}
-	return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: c.Name, UID: uidOf(c.UID), ResourceVersion: c.Version,
-		Finalizers: known.finalizers}}
+	return &karpv1.NodeClaim{ObjectMeta: metav1.ObjectMeta{Name: claim.Name, UID: uidOf(claim.UID),
+		ResourceVersion: claim.Version, Finalizers: known.finalizers}}
 }
 
 // statusSeen is a copy of the status of the claim in the version given, nil when it is not known.
-func (s *readCache) statusSeen(c cluster.Claim) *karpv1.NodeClaimStatus {
-	known, ok := s.storedSeen(c)
+func (c *readCache) statusSeen(claim cluster.Claim) *karpv1.NodeClaimStatus {
+	known, ok := c.storedSeen(claim)
 	if !ok {
 		return nil
 	}
@@ -139,52 +139,52 @@ func (s *readCache) statusSeen(c cluster.Claim) *karpv1.NodeClaimStatus {
 }
 
 // storedSeen returns what is known of the claim, if that is of the version given.
-func (s *readCache) storedSeen(c cluster.Claim) (known storedStatus, ok bool) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	known, ok = s.statuses[c.UID]
-	return known, ok && known.version == c.Version
+func (c *readCache) storedSeen(claim cluster.Claim) (known storedStatus, ok bool) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	known, ok = c.statuses[claim.UID]
+	return known, ok && known.version == claim.Version
 }
 
-func (s *readCache) keepNodes(version string, list []cluster.Node, heads map[string]*corev1.Node) {
+func (c *readCache) keepNodes(version string, list []cluster.Node, heads map[string]*corev1.Node) {
 	digests := make(map[string]uint64, len(list))
 	for _, n := range list {
 		digests[n.Name] = nodeDigest(n)
 	}
-	s.keepDigests(version, digests, heads)
+	c.keepDigests(version, digests, heads)
 }
 
-func (s *readCache) keepDigests(version string, digests map[string]uint64, heads map[string]*corev1.Node) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.nodesVersion, s.digests, s.heads = version, digests, heads
+func (c *readCache) keepDigests(version string, digests map[string]uint64, heads map[string]*corev1.Node) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	c.nodesVersion, c.digests, c.heads = version, digests, heads
 }
 
-func (s *readCache) podsVersionRead() string   { return s.withLock(&s.podsVersion) }
-func (s *readCache) claimsVersionRead() string { return s.withLock(&s.claimsVersion) }
-func (s *readCache) nodesVersionRead() string  { return s.withLock(&s.nodesVersion) }
+func (c *readCache) podsVersionRead() string   { return c.withLock(&c.podsVersion) }
+func (c *readCache) claimsVersionRead() string { return c.withLock(&c.claimsVersion) }
+func (c *readCache) nodesVersionRead() string  { return c.withLock(&c.nodesVersion) }
 
-func (s *readCache) withLock(v *string) string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *readCache) withLock(v *string) string {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	return *v
 }
 
 // keepWritten remembers a version that this client made.
-func (s *readCache) keepWritten(version string) {
+func (c *readCache) keepWritten(version string) {
 	const most = 10_000 // far more than one pass writes
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if len(s.own) >= most {
-		clear(s.own)
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	if len(c.own) >= most {
+		clear(c.own)
 	}
-	s.own[version] = true
+	c.own[version] = true
 }
 
 // takeOwn reports whether this client made that version. The caller holds the lock.
-func (s *readCache) takeOwn(version string) bool {
-	was := s.own[version]
-	delete(s.own, version)
+func (c *readCache) takeOwn(version string) bool {
+	was := c.own[version]
+	delete(c.own, version)
 	return was
 }
 

@@ -19,20 +19,20 @@ type pendingWrites struct {
 }
 
 // noteOther notes that an object was written, or that this was tried, until now.
-func (o *pendingWrites) noteOther(p apiPath) {
+func (w *pendingWrites) noteOther(p apiPath) {
 	switch p {
 	case podPath(), nodePath(), claimPath(), eventPath(), leasePath(), configMaps():
 		return // of which no configuration consists
 	}
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	o.other = time.Now()
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.other = time.Now()
 }
 
-func (o *pendingWrites) lastOther() time.Time {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.other
+func (w *pendingWrites) lastOther() time.Time {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.other
 }
 
 // kindWrites holds what was written of one kind.
@@ -79,11 +79,11 @@ func (c *connection) noteRemoved(p apiPath, left runtime.Object, uid types.UID, 
 	c.own.expectEvent(p, uid, ending)
 }
 
-func (o *pendingWrites) noteVersion(p apiPath, version string, began time.Time) {
+func (w *pendingWrites) noteVersion(p apiPath, version string, began time.Time) {
 	n, err := strconv.ParseUint(version, 10, 64)
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	k := o.kinds[p.plural]
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[p.plural]
 	switch {
 	case k == nil:
 	case err != nil:
@@ -93,10 +93,10 @@ func (o *pendingWrites) noteVersion(p apiPath, version string, began time.Time) 
 	}
 }
 
-func (o *pendingWrites) expectEvent(p apiPath, uid types.UID, what expectedEvent) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	k := o.kinds[p.plural]
+func (w *pendingWrites) expectEvent(p apiPath, uid types.UID, what expectedEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[p.plural]
 	if k == nil {
 		return
 	}
@@ -106,10 +106,10 @@ func (o *pendingWrites) expectEvent(p apiPath, uid types.UID, what expectedEvent
 }
 
 // noteEvent notes what a watch told of an object.
-func (o *pendingWrites) noteEvent(plural string, uid types.UID, what expectedEvent) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	k := o.kinds[plural]
+func (w *pendingWrites) noteEvent(plural string, uid types.UID, what expectedEvent) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[plural]
 	if k == nil {
 		return
 	}
@@ -120,30 +120,30 @@ func (o *pendingWrites) noteEvent(plural string, uid types.UID, what expectedEve
 }
 
 // beginList is called before a kind is listed, which shows whatever was written of it before.
-func (o *pendingWrites) beginList(plural string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.kinds == nil {
-		o.kinds = map[string]*kindWrites{}
+func (w *pendingWrites) beginList(plural string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.kinds == nil {
+		w.kinds = map[string]*kindWrites{}
 	}
-	o.kinds[plural] = &kindWrites{leaving: map[types.UID]expectedEvent{}, seen: map[types.UID]expectedEvent{}}
+	w.kinds[plural] = &kindWrites{leaving: map[types.UID]expectedEvent{}, seen: map[types.UID]expectedEvent{}}
 }
 
 // forgetSeen is called when no write is under way whose answer a watch could have overtaken.
-func (o *pendingWrites) forgetSeen() {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	for _, k := range o.kinds {
+func (w *pendingWrites) forgetSeen() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, k := range w.kinds {
 		clear(k.seen)
 	}
 }
 
 // observed reports whether what is known of a kind up to the version holds all that was written, and when at the latest
 // the newest write began.
-func (o *pendingWrites) observed(plural string, version uint64) (began time.Time, ok bool) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	k := o.kinds[plural]
+func (w *pendingWrites) observed(plural string, version uint64) (began time.Time, ok bool) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	k := w.kinds[plural]
 	if k == nil {
 		return time.Time{}, true
 	}

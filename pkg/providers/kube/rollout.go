@@ -51,15 +51,15 @@ type rolloutMemory struct {
 // ListRollouts lists the NodeRollouts with their revisions, sorted by name. A cluster that does not know the kind has
 // none; without one nobody asks again for half a minute, and no other request is made. The error is a *ForbiddenError
 // for as long where Joiner may not read them.
-func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
-	c.memory.mu.Lock()
-	none, forbidden := c.now().Sub(c.memory.none) < noneFor, c.memory.forbidden
-	c.memory.mu.Unlock()
+func (r Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
+	r.memory.mu.Lock()
+	none, forbidden := r.now().Sub(r.memory.none) < noneFor, r.memory.forbidden
+	r.memory.mu.Unlock()
 	if none {
 		return nil, forbidden
 	}
-	began := c.now()
-	stored, _, err := listAll(ctx, c.connection, listQuery{place: rolloutPath()},
+	began := r.now()
+	stored, _, err := listAll(ctx, r.connection, listQuery{place: rolloutPath()},
 		func(l *v1alpha1.NodeRolloutList) []v1alpha1.NodeRollout { return l.Items })
 	forbidden = nil
 	switch {
@@ -69,57 +69,59 @@ func (c Rollouts) ListRollouts(ctx context.Context) ([]cluster.Rollout, error) {
 		return nil, err
 	}
 	if err != nil || len(stored) == 0 {
-		c.memory.mu.Lock()
-		c.memory.none, c.memory.forbidden = began, forbidden
-		c.memory.mu.Unlock()
+		r.memory.mu.Lock()
+		r.memory.none, r.memory.forbidden = began, forbidden
+		r.memory.mu.Unlock()
 		return nil, forbidden
 	}
-	pools, err := Pools{c.connection}.ListPools(ctx)
+	pools, err := Pools{r.connection}.ListPools(ctx)
 	if err != nil {
 		return nil, err
 	}
-	classes, err := Classes{c.connection}.ListClasses(ctx)
+	classes, err := Classes{r.connection}.ListClasses(ctx)
 	if err != nil {
 		return nil, err
 	}
-	kept, err := c.listRevisions(ctx)
+	kept, err := r.listRevisions(ctx)
 	if err != nil {
 		return nil, err
 	}
-	c.remember(stored, kept)
+	r.remember(stored, kept)
 	slices.SortFunc(stored, func(a, b v1alpha1.NodeRollout) int { return strings.Compare(a.Name, b.Name) })
 	out := make([]cluster.Rollout, 0, len(stored))
 	for i := range stored {
-		r := translate.Rollout(&stored[i], pools)
+		rollout := translate.Rollout(&stored[i], pools)
 		for j := range kept {
 			v, ok := describeRevision(&kept[j], classes)
-			if ok && kept[j].Labels[labelRollout] == r.Name {
-				r.Revisions = append(r.Revisions, v)
+			if ok && kept[j].Labels[labelRollout] == rollout.Name {
+				rollout.Revisions = append(rollout.Revisions, v)
 			}
 		}
-		out = append(out, r)
+		out = append(out, rollout)
 	}
 	return out, nil
 }
 
-func (c Rollouts) remember(stored []v1alpha1.NodeRollout, kept []appsv1.ControllerRevision) {
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	c.memory.stored, c.memory.kept = map[string]*v1alpha1.NodeRollout{}, map[string]*appsv1.ControllerRevision{}
+func (r Rollouts) remember(stored []v1alpha1.NodeRollout, kept []appsv1.ControllerRevision) {
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	r.memory.stored, r.memory.kept = map[string]*v1alpha1.NodeRollout{}, map[string]*appsv1.ControllerRevision{}
 	for i := range stored {
-		c.memory.stored[stored[i].Name] = &stored[i]
+		r.memory.stored[stored[i].Name] = &stored[i]
 	}
 	for i := range kept {
-		c.memory.kept[kept[i].Name] = &kept[i]
-		c.memory.next = max(c.memory.next, kept[i].Revision)
+		r.memory.kept[kept[i].Name] = &kept[i]
+		r.memory.next = max(r.memory.next, kept[i].Revision)
 	}
 }
 
 // listRevisions lists the revisions of all rollouts, oldest first.
-func (c Rollouts) listRevisions(ctx context.Context) ([]appsv1.ControllerRevision, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: controllerRevisions(), namespace: Namespace},
+func (r Rollouts) listRevisions(ctx context.Context) ([]appsv1.ControllerRevision, error) {
+	out, _, err := listAll(ctx, r.connection, listQuery{place: controllerRevisions(), namespace: Namespace},
 		func(l *appsv1.ControllerRevisionList) []appsv1.ControllerRevision { return l.Items })
-	out = slices.DeleteFunc(out, func(r appsv1.ControllerRevision) bool { return r.Labels[labelRollout] == "" })
+	out = slices.DeleteFunc(out, func(revision appsv1.ControllerRevision) bool {
+		return revision.Labels[labelRollout] == ""
+	})
 	slices.SortFunc(out, func(a, b appsv1.ControllerRevision) int {
 		return cmp.Or(cmp.Compare(a.Revision, b.Revision), cmp.Compare(a.Name, b.Name))
 	})
@@ -154,17 +156,17 @@ func classIn(r *appsv1.ControllerRevision) (*awsv1.EC2NodeClass, error) {
 
 // ReadRevision returns the EC2NodeClass as the revision keeps it. The error is a *NotFoundError if there is no such
 // revision or no such class any more.
-func (c Rollouts) ReadRevision(ctx context.Context, class, revision string) (*awsv1.EC2NodeClass, error) {
-	r := &appsv1.ControllerRevision{}
+func (r Rollouts) ReadRevision(ctx context.Context, class, revision string) (*awsv1.EC2NodeClass, error) {
+	object := &appsv1.ControllerRevision{}
 	what := apiCall{verb: "get", place: controllerRevisions(), namespace: Namespace, name: revision}
-	if err := c.getObject(ctx, what, r); err != nil {
+	if err := r.getObject(ctx, what, object); err != nil {
 		return nil, err
 	}
-	kept, err := classIn(r)
+	kept, err := classIn(object)
 	if err != nil {
 		return nil, err
 	}
-	now, err := Classes{c.connection}.ReadClass(ctx, class)
+	now, err := Classes{r.connection}.ReadClass(ctx, class)
 	if err != nil {
 		return nil, err
 	}
@@ -172,27 +174,27 @@ func (c Rollouts) ReadRevision(ctx context.Context, class, revision string) (*aw
 }
 
 // KeepRevision stores the class as a revision of the rollout. May be repeated.
-func (c Rollouts) KeepRevision(ctx context.Context, rollout, revision string, class *awsv1.EC2NodeClass) error {
+func (r Rollouts) KeepRevision(ctx context.Context, rollout, revision string, class *awsv1.EC2NodeClass) error {
 	slim := class.DeepCopy()
 	slim.ManagedFields = nil
 	raw, err := json.Marshal(slim)
 	if err != nil {
 		return fmt.Errorf("encode EC2NodeClass %s: %w", class.Name, err)
 	}
-	c.memory.mu.Lock()
-	c.memory.next++
-	number, owner := c.memory.next, c.memory.stored[rollout]
-	c.memory.mu.Unlock()
-	r := &appsv1.ControllerRevision{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"},
+	r.memory.mu.Lock()
+	r.memory.next++
+	number, owner := r.memory.next, r.memory.stored[rollout]
+	r.memory.mu.Unlock()
+	object := &appsv1.ControllerRevision{TypeMeta: metav1.TypeMeta{APIVersion: "apps/v1", Kind: "ControllerRevision"},
 		ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: revision,
 			Labels: map[string]string{labelRollout: rollout, labelClass: class.Name}},
 		Revision: number, Data: runtime.RawExtension{Raw: raw}}
 	if owner != nil {
-		r.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion().String(),
+		object.OwnerReferences = []metav1.OwnerReference{{APIVersion: v1alpha1.GroupVersion().String(),
 			Kind: v1alpha1.NodeRolloutKind, Name: owner.Name, UID: owner.UID}}
 	}
-	err = c.createObject(ctx,
-		apiCall{verb: "create", place: controllerRevisions(), namespace: Namespace, name: revision}, r,
+	err = r.createObject(ctx,
+		apiCall{verb: "create", place: controllerRevisions(), namespace: Namespace, name: revision}, object,
 		&appsv1.ControllerRevision{})
 	if apierrors.IsAlreadyExists(err) {
 		return nil
@@ -201,35 +203,35 @@ func (c Rollouts) KeepRevision(ctx context.Context, rollout, revision string, cl
 }
 
 // ForgetRevision deletes a revision as it was listed. May be repeated; one that is gone is no error.
-func (c Rollouts) ForgetRevision(ctx context.Context, revision string) error {
-	c.memory.mu.Lock()
-	r := c.memory.kept[revision]
-	c.memory.mu.Unlock()
-	if r == nil {
+func (r Rollouts) ForgetRevision(ctx context.Context, revision string) error {
+	r.memory.mu.Lock()
+	object := r.memory.kept[revision]
+	r.memory.mu.Unlock()
+	if object == nil {
 		return nil
 	}
-	return c.deleteObject(ctx,
+	return r.deleteObject(ctx,
 		apiCall{verb: "delete", place: controllerRevisions(), namespace: Namespace, name: revision},
-		string(r.UID), nil)
+		string(object.UID), nil)
 }
 
 // WriteRolloutStatus stores the status of the rollout, on the condition that the object was not changed since it was
 // listed. May be repeated.
-func (c Rollouts) WriteRolloutStatus(ctx context.Context, name string, s cluster.RolloutStatus) error {
-	c.memory.mu.Lock()
-	stored := c.memory.stored[name]
-	c.memory.mu.Unlock()
+func (r Rollouts) WriteRolloutStatus(ctx context.Context, name string, s cluster.RolloutStatus) error {
+	r.memory.mu.Lock()
+	stored := r.memory.stored[name]
+	r.memory.mu.Unlock()
 	if stored == nil {
 		return newConflict(apiCall{verb: "write status of", place: rolloutPath(), name: name}, "it was not listed")
 	}
 	out := stored.DeepCopy()
-	translate.SetRolloutStatus(out, s, c.now())
+	translate.SetRolloutStatus(out, s, r.now())
 	kind := v1alpha1.GroupVersion().WithKind(v1alpha1.NodeRolloutKind)
-	if err := writeStatus(ctx, c.connection, rolloutPath(), kind, out); err != nil {
+	if err := writeStatus(ctx, r.connection, rolloutPath(), kind, out); err != nil {
 		return err
 	}
-	c.memory.mu.Lock()
-	defer c.memory.mu.Unlock()
-	c.memory.stored[name] = out
+	r.memory.mu.Lock()
+	defer r.memory.mu.Unlock()
+	r.memory.stored[name] = out
 	return nil
 }

@@ -16,9 +16,9 @@ func TestListRolloutsThatMayNotBeRead(t *testing.T) {
 		t.Errorf("%v, error %v", got, err)
 	}
 	forbidden, asked := server(t, http.StatusForbidden)
-	k := client(t, forbidden.URL, nil)
+	c := client(t, forbidden.URL, nil)
 	for range 3 {
-		got, err := k.Rollouts.ListRollouts(t.Context())
+		got, err := c.Rollouts.ListRollouts(t.Context())
 		if f, ok := errors.AsType[*kube.ForbiddenError](err); len(got) != 0 || !ok || !f.Forbidden() {
 			t.Errorf("%v, error %v", got, err)
 		}

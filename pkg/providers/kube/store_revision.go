@@ -22,25 +22,25 @@ type storeRevision struct {
 // aimAt has the watch get to a revision of the store that is read now, unless it is on the way to one that proves the
 // time given. It reports false if no watch can prove that: too little is known of the kind for one, the revision cannot
 // be read, or the store was set back.
-func (m *ClusterCache) aimAt(ctx context.Context, k *followedKind, since time.Time) bool {
-	m.mu.Lock()
-	able, known, aimed := k.isMuch() && m.isFollowed(k), k.version, k.isAimed(since, m.invalid)
-	m.mu.Unlock()
+func (c *ClusterCache) aimAt(ctx context.Context, k *followedKind, since time.Time) bool {
+	c.mu.Lock()
+	able, known, aimed := k.isMuch() && c.isFollowed(k), k.version, k.isAimed(since, c.invalid)
+	c.mu.Unlock()
 	if !able || aimed {
 		return able
 	}
 	began := time.Now()
-	revision, err := m.currentRevision(ctx, k)
+	revision, err := c.currentRevision(ctx, k)
 	if err != nil || revision < known {
 		return false
 	}
-	m.mu.Lock()
-	defer m.mu.Unlock()
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	k.aims = append(k.aims, storeRevision{revision, began})
 	if k.wanted = max(k.wanted, revision); revision > k.version && !k.short {
 		k.reopen()
 	}
-	m.notifyWaiters()
+	c.notifyWaiters()
 	return true
 }
 
@@ -55,7 +55,7 @@ func (k *followedKind) isAimed(since, invalid time.Time) bool {
 
 // currentRevision is the revision of the store at a moment after the call. The kind is asked for itself, so that the
 // API server's cache of it has got there.
-func (c Reader) currentRevision(ctx context.Context, k *followedKind) (uint64, error) {
+func (r Reader) currentRevision(ctx context.Context, k *followedKind) (uint64, error) {
 	var into listObject = newPods()
 	switch k.place {
 	case nodePath():
@@ -63,8 +63,8 @@ func (c Reader) currentRevision(ctx context.Context, k *followedKind) (uint64, e
 	case claimPath():
 		into = &karpv1.NodeClaimList{}
 	}
-	err := c.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
-		return c.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")
+	err := r.sendWithRetries(ctx, apiCall{verb: "read the revision of", place: k.place}, func() *rest.Request {
+		return r.restClient(k.place).Get().AbsPath(k.place.pathTo("", "", "")...).Param("limit", "1")
 	}, into)
 	if err != nil {
 		return 0, err

@@ -55,11 +55,11 @@ func client(t *testing.T, endpoint string, change func(*kube.Config)) *kube.Clie
 	if change != nil {
 		change(&c)
 	}
-	k, err := kube.New(c)
+	client, err := kube.New(c)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return k
+	return client
 }
 
 func TestBusyServerIsAskedAgain(t *testing.T) {

@@ -20,8 +20,8 @@ type Volumes struct{ *connection }
 
 // ListAttachments lists the persistent volumes that are attached to one of these nodes, sorted by node and volume.
 // Volumes are read only if there are any.
-func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
-	out, _, err := listAll(ctx, c.connection, listQuery{place: attachmentPath()},
+func (v Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster.Attachment, error) {
+	out, _, err := listAll(ctx, v.connection, listQuery{place: attachmentPath()},
 		func(l *storagev1.VolumeAttachmentList) []cluster.Attachment {
 			var kept []cluster.Attachment
 			for _, a := range l.Items {
@@ -34,7 +34,7 @@ func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster
 	if err != nil || len(out) == 0 {
 		return nil, err
 	}
-	about, err := c.boundVolumes(ctx)
+	about, err := v.boundVolumes(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -48,15 +48,15 @@ func (c Volumes) ListAttachments(ctx context.Context, nodes []string) ([]cluster
 }
 
 // boundVolumes says of every persistent volume who claims it and whether several nodes may attach it.
-func (c Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachment, error) {
-	all, _, err := listAll(ctx, c.connection, listQuery{place: volumePath()},
+func (v Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachment, error) {
+	all, _, err := listAll(ctx, v.connection, listQuery{place: volumePath()},
 		func(l *corev1.PersistentVolumeList) []cluster.Attachment {
-			return translatePage(l.Items, func(v *corev1.PersistentVolume) cluster.Attachment {
-				out := cluster.Attachment{Volume: v.Name,
-					Shared: slices.ContainsFunc(v.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
+			return translatePage(l.Items, func(pv *corev1.PersistentVolume) cluster.Attachment {
+				out := cluster.Attachment{Volume: pv.Name,
+					Shared: slices.ContainsFunc(pv.Spec.AccessModes, func(m corev1.PersistentVolumeAccessMode) bool {
 						return m == corev1.ReadWriteMany || m == corev1.ReadOnlyMany
 					})}
-				if r := v.Spec.ClaimRef; r != nil {
+				if r := pv.Spec.ClaimRef; r != nil {
 					out.Claim = r.Namespace + "/" + r.Name
 				}
 				return out
@@ -71,15 +71,15 @@ func (c Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachmen
 
 // WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached.
 // The snapshot given is not changed. Nothing is read if no pod uses any.
-func (c Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
+func (v Volumes) WithVolumes(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if !s.HasUnreadVolumes() {
 		return s, nil
 	}
 	var known translate.Storage
 	var said map[string]csiNode
 	g, gctx := errgroup.WithContext(ctx)
-	g.Go(func() (err error) { known, err = c.readStorage(gctx); return err })
-	g.Go(func() (err error) { said, err = c.csiNodes(gctx); return err })
+	g.Go(func() (err error) { known, err = v.readStorage(gctx); return err })
+	g.Go(func() (err error) { said, err = v.csiNodes(gctx); return err })
 	if err := g.Wait(); err != nil {
 		return cluster.Snapshot{}, err
 	}
@@ -106,8 +106,8 @@ type csiNode struct {
 }
 
 // csiNodes returns the drivers of all nodes, by name.
-func (c Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
-	all, _, err := listAll(ctx, c.connection, listQuery{place: csiNodes()},
+func (v Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
+	all, _, err := listAll(ctx, v.connection, listQuery{place: csiNodes()},
 		func(l *storagev1.CSINodeList) []csiNode {
 			return translatePage(l.Items, func(n *storagev1.CSINode) csiNode {
 				return csiNode{name: n.Name, limits: translate.VolumeLimits(n),
@@ -119,7 +119,7 @@ func (c Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
 
 // readStorage reads claims, volumes, storage classes and CSI drivers side by side, of which only the parts that matter
 // are kept. Whoever may not read drivers takes them for drivers that do not opt in.
-func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
+func (v Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	out := translate.Storage{
 		Claims:  map[string]corev1.PersistentVolumeClaim{},
 		Volumes: map[string]corev1.PersistentVolume{},
@@ -128,35 +128,35 @@ func (c Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c.connection, listQuery{place: volumeClaims()},
+		all, _, err := listAll(gctx, v.connection, listQuery{place: volumeClaims()},
 			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
 				return translatePage(l.Items, translate.SlimClaim)
 			})
-		for _, v := range all {
-			out.Claims[v.Namespace+"/"+v.Name] = v
+		for _, claim := range all {
+			out.Claims[claim.Namespace+"/"+claim.Name] = claim
 		}
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c.connection, listQuery{place: volumePath()},
+		all, _, err := listAll(gctx, v.connection, listQuery{place: volumePath()},
 			func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume {
 				return translatePage(l.Items, translate.SlimVolume)
 			})
-		for _, v := range all {
-			out.Volumes[v.Name] = v
+		for _, pv := range all {
+			out.Volumes[pv.Name] = pv
 		}
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c.connection, listQuery{place: storageTypes()},
+		all, _, err := listAll(gctx, v.connection, listQuery{place: storageTypes()},
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
-		for _, v := range all {
-			out.Classes[v.Name] = v
+		for _, class := range all {
+			out.Classes[class.Name] = class
 		}
 		return err
 	})
 	g.Go(func() error {
-		all, _, err := listAll(gctx, c.connection, listQuery{place: csiDrivers()},
+		all, _, err := listAll(gctx, v.connection, listQuery{place: csiDrivers()},
 			func(l *storagev1.CSIDriverList) []storagev1.CSIDriver { return l.Items })
 		for _, d := range all {
 			out.OptIn[d.Name] = d.Spec.PreventPodSchedulingIfMissing != nil && *d.Spec.PreventPodSchedulingIfMissing

@@ -33,17 +33,17 @@ func (changedError) Error() string { return "something changed" }
 // differs in what a snapshot shows of it. New is what the last PendingPods, ListClaims or ReadSnapshot of this client
 // did not see; what was not read yet counts from the call. What this client wrote itself is not new. It returns
 // ctx.Err() when ctx ends first, and another error if the API server cannot be watched.
-func (c Reader) Wait(ctx context.Context) error {
-	if err := c.readUnread(ctx); err != nil {
+func (r Reader) Wait(ctx context.Context) error {
+	if err := r.readUnread(ctx); err != nil {
 		return err
 	}
 	g, gctx := errgroup.WithContext(ctx)
 	for _, w := range []watched{
-		{podPath(), withoutOne, watchSeconds, c.seen.podsVersionRead, c.seen.podNews},
-		{claimPath(), "", watchSeconds, c.seen.claimsVersionRead, c.seen.claimNews},
-		{nodePath(), "", watchSeconds, c.seen.nodesVersionRead, c.seen.nodeNews},
+		{podPath(), withoutOne, watchSeconds, r.seen.podsVersionRead, r.seen.podNews},
+		{claimPath(), "", watchSeconds, r.seen.claimsVersionRead, r.seen.claimNews},
+		{nodePath(), "", watchSeconds, r.seen.nodesVersionRead, r.seen.nodeNews},
 	} {
-		g.Go(func() error { return c.followWatch(gctx, w) })
+		g.Go(func() error { return r.followWatch(gctx, w) })
 	}
 	err := g.Wait()
 	switch {
@@ -56,19 +56,19 @@ func (c Reader) Wait(ctx context.Context) error {
 }
 
 // readUnread reads what no list has read yet, so that there is something to compare with.
-func (c Reader) readUnread(ctx context.Context) error {
-	if c.seen.podsVersionRead() == "" {
-		if _, err := c.pods().listWaiting(ctx); err != nil {
+func (r Reader) readUnread(ctx context.Context) error {
+	if r.seen.podsVersionRead() == "" {
+		if _, err := r.pods().listWaiting(ctx); err != nil {
 			return err
 		}
 	}
-	if c.seen.claimsVersionRead() == "" {
-		if _, err := c.claims().ListClaims(ctx); err != nil {
+	if r.seen.claimsVersionRead() == "" {
+		if _, err := r.claims().ListClaims(ctx); err != nil {
 			return err
 		}
 	}
-	if c.seen.nodesVersionRead() == "" {
-		if _, err := c.nodes().ListNodes(ctx); err != nil {
+	if r.seen.nodesVersionRead() == "" {
+		if _, err := r.nodes().ListNodes(ctx); err != nil {
 			return err
 		}
 	}
@@ -147,62 +147,62 @@ func (c *connection) watchOnce(ctx context.Context, w watched) error {
 	return nil
 }
 
-func (s *readCache) podNews(e watch.Event) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *readCache) podNews(e watch.Event) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	p, ok := e.Object.(*corev1.Pod)
 	if !ok {
 		return false
 	}
-	s.podsVersion = p.ResourceVersion
+	c.podsVersion = p.ResourceVersion
 	if e.Type == watch.Bookmark {
 		return false
 	}
 	uid := string(p.UID)
-	known := s.pending[uid]
+	known := c.pending[uid]
 	if e.Type == watch.Deleted || p.Spec.NodeName != "" { // as most are, which need not be translated to know
-		delete(s.pending, uid)
+		delete(c.pending, uid)
 		return false
 	}
 	if pod := translate.Pod(p); !pod.Provisionable() {
-		delete(s.pending, uid)
+		delete(c.pending, uid)
 		return false
 	}
-	s.pending[uid] = true
+	c.pending[uid] = true
 	return !known
 }
 
-func (s *readCache) claimNews(e watch.Event) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *readCache) claimNews(e watch.Event) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n, ok := e.Object.(*karpv1.NodeClaim)
 	if !ok {
 		return false
 	}
-	s.claimsVersion = n.ResourceVersion
-	return e.Type != watch.Bookmark && !s.takeOwn(n.ResourceVersion) && translate.IsOurClass(n.Spec.NodeClassRef)
+	c.claimsVersion = n.ResourceVersion
+	return e.Type != watch.Bookmark && !c.takeOwn(n.ResourceVersion) && translate.IsOurClass(n.Spec.NodeClassRef)
 }
 
-func (s *readCache) nodeNews(e watch.Event) bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
+func (c *readCache) nodeNews(e watch.Event) bool {
+	c.mu.Lock()
+	defer c.mu.Unlock()
 	n, ok := e.Object.(*corev1.Node)
 	if !ok {
 		return false
 	}
-	s.nodesVersion = n.ResourceVersion
+	c.nodesVersion = n.ResourceVersion
 	if e.Type == watch.Bookmark {
 		return false
 	}
-	own := s.takeOwn(n.ResourceVersion)
-	before, known := s.digests[n.Name]
+	own := c.takeOwn(n.ResourceVersion)
+	before, known := c.digests[n.Name]
 	if e.Type == watch.Deleted {
-		delete(s.digests, n.Name)
-		delete(s.heads, string(n.UID))
+		delete(c.digests, n.Name)
+		delete(c.heads, string(n.UID))
 		return true
 	}
-	s.heads[string(n.UID)] = headOf(n)
+	c.heads[string(n.UID)] = headOf(n)
 	now := nodeDigest(translate.Node(n))
-	s.digests[n.Name] = now
+	c.digests[n.Name] = now
 	return !own && (!known || before != now)
 }

@@ -27,11 +27,11 @@ func TestAClassWhoseInstancesEndRests(t *testing.T) {
 		clock.pass(time.Minute) // to launch it, and for EC2 to end it
 		launches++
 		note(t, l, "default", fmt.Sprintf("i-%d", launches))
-		for _, m := range marks(t, l) {
-			if m.Scope != instancetypes.ClassScope("default") || m.Type != "" {
-				t.Errorf("mark %+v", m)
+		for _, u := range marks(t, l) {
+			if u.Scope != instancetypes.ClassScope("default") || u.Type != "" {
+				t.Errorf("mark %+v", u)
 			}
-			rest := m.Until.Sub(clock.now())
+			rest := u.Until.Sub(clock.now())
 			got = append(got, rest.String())
 			clock.pass(rest)
 		}
@@ -73,11 +73,11 @@ func TestOneFailedLaunchIsNoPattern(t *testing.T) {
 // of the class that ended early.
 func TestARefusalForAClassRestsTheSameEachTime(t *testing.T) {
 	l, clock := newLedger(&fakeStore{})
-	m := offering("spot", "m5.large", "us-west-2a")
-	m.Scope = instancetypes.ClassScope("default")
+	u := offering("spot", "m5.large", "us-west-2a")
+	u.Scope = instancetypes.ClassScope("default")
 	var got []string
 	for range 3 {
-		add(t, l, m)
+		add(t, l, u)
 		rest := marks(t, l)[0].Until.Sub(clock.now())
 		got = append(got, rest.String())
 		clock.pass(rest + 10*time.Second)
@@ -85,7 +85,7 @@ func TestARefusalForAClassRestsTheSameEachTime(t *testing.T) {
 	if d := cmp.Diff([]string{"3m0s", "3m0s", "3m0s"}, got); d != "" {
 		t.Errorf("rests (-want +got):\n%s", d)
 	}
-	add(t, l, m)
+	add(t, l, u)
 	note(t, l, "default", "i-1")
 	if all := marks(t, l); len(all) != 1 || all[0].Type != "m5.large" {
 		t.Errorf("after one instance that ended early: %v", all)

@@ -36,8 +36,8 @@ func (l *UnavailableOfferings) removeEntries(ctx context.Context, gone []instanc
 		return err
 	}
 	next := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool {
-		return slices.ContainsFunc(gone, func(m instancetypes.UnavailableOffering) bool {
-			return compareOfferings(e.UnavailableOffering, m) == 0
+		return slices.ContainsFunc(gone, func(u instancetypes.UnavailableOffering) bool {
+			return compareOfferings(e.UnavailableOffering, u) == 0
 		})
 	})
 	if len(next) == len(old) {

@@ -145,17 +145,17 @@ func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
 // markedJustNow reports whether each of the marks was made for that long just now.
 func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, period time.Duration,
 	now time.Time) bool {
-	return !slices.ContainsFunc(marks, func(m instancetypes.UnavailableOffering) bool {
-		return !e.alreadyMarked(m, period,
+	return !slices.ContainsFunc(marks, func(u instancetypes.UnavailableOffering) bool {
+		return !e.alreadyMarked(u, period,
 			now)
 	})
 }
 
 // alreadyMarked reports whether the same was marked for that long just now, so that marking it again changes next to
 // nothing.
-func (e storedMarks) alreadyMarked(k instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
+func (e storedMarks) alreadyMarked(u instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
 	return slices.ContainsFunc(e, func(m storedMark) bool {
-		return compareOfferings(m.UnavailableOffering, k) == 0 && !m.Until.Before(now.Add(period-period/renewals))
+		return compareOfferings(m.UnavailableOffering, u) == 0 && !m.Until.Before(now.Add(period-period/renewals))
 	})
 }
 
@@ -170,20 +170,20 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 	now time.Time) storedMarks {
 	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
 	var added []instancetypes.UnavailableOffering
-	for _, m := range marks {
-		same := func(k instancetypes.UnavailableOffering) bool { return compareOfferings(k, m) == 0 }
+	for _, u := range marks {
+		same := func(mark instancetypes.UnavailableOffering) bool { return compareOfferings(mark, u) == 0 }
 		if slices.ContainsFunc(added, same) {
 			continue // named twice in one refusal is one refusal
 		}
-		added = append(added, m)
+		added = append(added, u)
 		i := slices.IndexFunc(out, func(e storedMark) bool { return same(e.UnavailableOffering) })
 		if i < 0 {
 			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{
-				OfferingKey: m.OfferingKey,
-				Scope:       m.Scope}})
+				OfferingKey: u.OfferingKey,
+				Scope:       u.Scope}})
 			i = len(out) - 1
 		}
-		out[i] = out[i].afterRefusal(m, period, now)
+		out[i] = out[i].afterRefusal(u, period, now)
 	}
 	if len(out) > maxMarks {
 		slices.SortStableFunc(out, func(a, b storedMark) int { return b.Until.Compare(a.Until) })
@@ -212,7 +212,7 @@ func (e storedMark) remembersUntil() time.Time {
 }
 
 // afterRefusal is the entry after one more refusal.
-func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMark {
+func (e storedMark) afterRefusal(u instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMark {
 	times := max(e.Times, 1)
 	if e.Times > 0 && !now.Before(e.Until) {
 		times++
@@ -221,7 +221,7 @@ func (e storedMark) afterRefusal(m instancetypes.UnavailableOffering, period tim
 	if e.Until.After(until) {
 		until = e.Until
 	}
-	e.Until, e.Since, e.Times, e.Why = until.UTC(), now.UTC(), times, m.Why[:min(len(m.Why), maxWhy)]
+	e.Until, e.Since, e.Times, e.Why = until.UTC(), now.UTC(), times, u.Why[:min(len(u.Why), maxWhy)]
 	return e
 }
 

@@ -42,9 +42,9 @@ func TestOfferingThatKeepsFailingRestsLonger(t *testing.T) {
 	var got []string
 	for range 6 {
 		add(t, l, offering("spot", "m5.large", "us-west-2a"))
-		m := marks(t, l)[0]
-		rest := m.Until.Sub(clock.now())
-		got = append(got, fmt.Sprintf("%d times: %s", m.Times, rest))
+		u := marks(t, l)[0]
+		rest := u.Until.Sub(clock.now())
+		got = append(got, fmt.Sprintf("%d times: %s", u.Times, rest))
 		clock.pass(rest + 10*time.Second)
 	}
 	want := []string{"1 times: 3m0s", "2 times: 6m0s", "3 times: 12m0s", "4 times: 24m0s", "5 times: 30m0s", "6 times: 30m0s"}
@@ -53,8 +53,8 @@ func TestOfferingThatKeepsFailingRestsLonger(t *testing.T) {
 	}
 	clock.pass(30 * time.Minute)
 	add(t, l, offering("spot", "m5.large", "us-west-2a"))
-	if m := marks(t, l)[0]; m.Times != 1 || m.Until.Sub(clock.now()) != 3*time.Minute {
-		t.Errorf("after a long success: %+v, want a first failure of three minutes", m)
+	if u := marks(t, l)[0]; u.Times != 1 || u.Until.Sub(clock.now()) != 3*time.Minute {
+		t.Errorf("after a long success: %+v, want a first failure of three minutes", u)
 	}
 }
 
@@ -143,8 +143,8 @@ func TestWritersAtTheSameTimeKeepEachOthersMarks(t *testing.T) {
 	}
 	add(t, mine, offering("spot", "m5.large", "us-west-2a"))
 	var got []string
-	for _, m := range marks(t, mine) {
-		got = append(got, m.Type)
+	for _, u := range marks(t, mine) {
+		got = append(got, u.Type)
 	}
 	if diff := cmp.Diff([]string{"c0.large", "c1.large", "c2.large", "m5.large"}, got); diff != "" {
 		t.Errorf("types (-want +got):\n%s", diff)

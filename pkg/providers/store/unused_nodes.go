@@ -44,8 +44,8 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(entries.activeMarks(), func(m instancetypes.UnavailableOffering) bool {
-		return !m.LeavesOut() || !now.Before(m.Until)
+	return slices.DeleteFunc(entries.activeMarks(), func(u instancetypes.UnavailableOffering) bool {
+		return !u.LeavesOut() || !now.Before(u.Until)
 	}), nil
 }
 

@@ -24,11 +24,11 @@ func TestTypesAreLeftOutForAnHour(t *testing.T) {
 			t.Fatal(err)
 		}
 		got := ""
-		for _, m := range out {
-			if m.Class() != "" || len(m.Why) > 400 {
-				t.Errorf("%s: mark %+v", step, m)
+		for _, u := range out {
+			if u.Class() != "" || len(u.Why) > 400 {
+				t.Errorf("%s: mark %+v", step, u)
 			}
-			got = m.String() + " for " + m.Until.Sub(clock.now()).String()
+			got = u.String() + " for " + u.Until.Sub(clock.now()).String()
 		}
 		if got != want {
 			t.Errorf("%s: %q, want %q", step, got, want)
@@ -79,8 +79,8 @@ func TestAClassWhoseNodesNeverBecomeUsableRests(t *testing.T) {
 	}
 	clock.pass(59 * time.Minute)
 	got := ""
-	for _, m := range marks(t, l) {
-		got += m.String() + " because of " + m.Cause + "; "
+	for _, u := range marks(t, l) {
+		got += u.String() + " because of " + u.Cause + "; "
 	}
 	const want = "ec2nodeclass/default because of class; m5.large in ec2nodeclass/default because of 1; "
 	if got != want {

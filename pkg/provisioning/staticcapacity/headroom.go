@@ -65,8 +65,8 @@ func PurseOf(s cluster.Snapshot, p cluster.Pool, types []instancetypes.Type) *Po
 	})
 	out.types = out.types[:min(len(out.types), mostTypes)]
 	out.left = p.Limits.Get(cluster.LimitUSD)
-	for _, h := range hostsOf(s)[p.Name] {
-		out.left -= h.LimitCharge(types)
+	for _, node := range hostsOf(s)[p.Name] {
+		out.left -= node.LimitCharge(types)
 	}
 	return out
 }

@@ -143,24 +143,24 @@ func unusableReason(s cluster.Snapshot, p cluster.Pool) string {
 // none.
 func hostsOf(s cluster.Snapshot) map[string][]cluster.StateNode {
 	out := map[string][]cluster.StateNode{}
-	for _, h := range s.StateNodes() {
-		if h.Claim != nil && !h.Standby() && (h.Node != nil || !h.Claim.NeverLaunched(s.Now, s.Rules)) {
-			out[h.Pool()] = append(out[h.Pool()], h)
+	for _, node := range s.StateNodes() {
+		if node.Claim != nil && !node.Standby() && (node.Node != nil || !node.Claim.NeverLaunched(s.Now, s.Rules)) {
+			out[node.Pool()] = append(out[node.Pool()], node)
 		}
 	}
 	return out
 }
 
 func countNodes(hosts []cluster.StateNode) (c NodeCount, active []cluster.StateNode) {
-	for _, h := range hosts {
+	for _, node := range hosts {
 		switch {
-		case h.Deleting() || h.Claim.Is(v1.ConditionInstanceTerminating):
+		case node.Deleting() || node.Claim.Is(v1.ConditionInstanceTerminating):
 			c.Deleting++
-		case h.Claim.Annotations[v1.AnnotationDisruptionCommand] != "":
+		case node.Claim.Annotations[v1.AnnotationDisruptionCommand] != "":
 			c.Pending++
 		default:
 			c.Active++
-			active = append(active, h)
+			active = append(active, node)
 		}
 	}
 	return c, active

@@ -30,14 +30,14 @@ type removalRank struct {
 func surplusNodes(s cluster.Snapshot, p cluster.Pool, active []cluster.StateNode) []plan.Removal {
 	on := s.PodsByNode()
 	var ranks []removalRank
-	for _, h := range active {
-		r := removalRank{host: h, class: unlaunched}
-		if h.Claim.ProviderID != "" {
+	for _, node := range active {
+		r := removalRank{host: node, class: unlaunched}
+		if node.Claim.ProviderID != "" {
 			var pods []*cluster.Pod
-			if h.Node != nil {
-				pods = on[h.Node.Name]
+			if node.Node != nil {
+				pods = on[node.Node.Name]
 			}
-			r.class, r.cost = surplusClass(s, pods), costOf(pods)*remainingLife(s, *h.Claim)
+			r.class, r.cost = surplusClass(s, pods), costOf(pods)*remainingLife(s, *node.Claim)
 		}
 		ranks = append(ranks, r)
 	}

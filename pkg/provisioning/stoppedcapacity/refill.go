@@ -96,9 +96,9 @@ func bufferView(s cluster.Snapshot, fresh map[string]bool) (view cluster.Snapsho
 		}
 	}
 	owned := map[string]bool{}
-	for _, h := range view.StateNodes() {
-		if h.Node != nil && h.Claim != nil {
-			owned[h.Node.Name] = true
+	for _, node := range view.StateNodes() {
+		if node.Node != nil && node.Claim != nil {
+			owned[node.Node.Name] = true
 		}
 	}
 	view.Nodes = slices.DeleteFunc(slices.Clone(view.Nodes), func(n cluster.Node) bool { return !owned[n.Name] })

@@ -48,8 +48,8 @@ func Startable(s cluster.Snapshot) (free, requested map[string]bool) {
 // isUnavailable reports whether EC2 refused lately to start or launch what the claim has.
 func isUnavailable(s cluster.Snapshot, c cluster.Claim) bool {
 	o := instancetypes.OfferingKeyOf(c.Labels)
-	return slices.ContainsFunc(s.Unavailable, func(m instancetypes.UnavailableOffering) bool {
-		return m.Covers(o, s.Now)
+	return slices.ContainsFunc(s.Unavailable, func(u instancetypes.UnavailableOffering) bool {
+		return u.Covers(o, s.Now)
 	})
 }
 

@@ -124,10 +124,10 @@ func BenchmarkSurvey(b *testing.B) {
 func BenchmarkPrice(b *testing.B) {
 	s := manypods.Services(b, 10000)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	w := packing.NewProblem(s, func(string) []instancetypes.Type { return types })
+	p := packing.NewProblem(s, func(string) []instancetypes.Type { return types })
 	b.ReportAllocs()
 	for b.Loop() {
-		prices.FindShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
+		prices.FindShadowPrices(p, func(class *podclass.Class) int { return len(class.Pods) }, false)
 	}
 }
 
@@ -171,10 +171,10 @@ func BenchmarkWhatIf(b *testing.B) {
 		asked = append(asked, q, full)
 	}
 	b.ReportAllocs()
-	st, launched := newWhatIf(s, sells), 0
+	w, launched := newWhatIf(s, sells), 0
 	for b.Loop() {
 		for _, q := range asked {
-			launched += len(st.PlanPods(q).Launches)
+			launched += len(w.PlanPods(q).Launches)
 		}
 	}
 	b.ReportMetric(float64(launched)/float64(b.N*len(asked)), "launches/question")

@@ -29,16 +29,16 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 			s.Pods = append(s.Pods, manypods.Hostile(kind, 1000)...)
 			s.Rules.PackingIterations, s.Rules.DemandMilliseconds = cluster.NoIterations, 300
 			var work time.Duration
-			w := packing.NewSharedDemand(s)
-			for i, x := range w.Classes.MeasureWork() {
-				if w.Classes.List[i].Pod.Namespace == "evil" {
+			p := packing.NewSharedDemand(s)
+			for i, x := range p.Classes.MeasureWork() {
+				if p.Classes.List[i].Pod.Namespace == "evil" {
 					work += x
 				} else {
-					others -= len(w.Classes.List[i].Pods)
+					others -= len(p.Classes.List[i].Pods)
 				}
 			}
 			if work > 300*time.Millisecond || others != 0 {
-				t.Fatalf("%v of the tenant's work, %d of his pods set aside, and %d of others", work, len(w.Classes.Aside), others)
+				t.Fatalf("%v of the tenant's work, %d of his pods set aside, and %d of others", work, len(p.Classes.Aside), others)
 			}
 			if testing.Short() && kind != "terms" && kind != "resources" {
 				return
@@ -46,7 +46,7 @@ func TestAHostileTenantDelaysNobody(t *testing.T) {
 			for _, u := range PodsFrom(s, ResolveOfferings(s)).Unplaced {
 				if !strings.HasPrefix(u.Pod, "evil/") {
 					t.Errorf("%s has no place: %s", u.Pod, u.Message())
-				} else if w.Classes.Aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
+				} else if p.Classes.Aside[u.Pod] != "" && !strings.Contains(u.Message(), "the pods of namespace evil that wait are about ") {
 					t.Errorf("%s is told %q", u.Pod, u.Message())
 				}
 			}
@@ -133,12 +133,12 @@ func TestNamespacesHaveTurns(t *testing.T) {
 	served := map[string]bool{}
 	for minute := range 8 {
 		s.Now = time.Date(2026, 1, 1, 12, minute, 0, 0, time.UTC)
-		w := packing.NewSharedDemand(s)
-		if n := len(w.Classes.List); n != 833 {
+		p := packing.NewSharedDemand(s)
+		if n := len(p.Classes.List); n != 833 {
 			t.Errorf("minute %d: %d are planned for, want 833", minute, n)
 		}
-		for _, k := range w.Classes.List {
-			served[k.Pod.Namespace] = true
+		for _, class := range p.Classes.List {
+			served[class.Pod.Namespace] = true
 		}
 	}
 	if len(served) != 3000 {
@@ -155,10 +155,10 @@ func TestLightClassesComeFirst(t *testing.T) {
 	s.Pods = append(s.Pods, virtual...)
 	s.Rules.DemandMilliseconds = 100
 	kept := map[string]int{}
-	w := packing.NewSharedDemand(s)
-	for _, k := range w.Classes.List {
-		kind, _, _ := strings.Cut(k.Pod.Name, "-")
-		kept[kind] += len(k.Pods)
+	p := packing.NewSharedDemand(s)
+	for _, class := range p.Classes.List {
+		kind, _, _ := strings.Cut(class.Pod.Name, "-")
+		kept[kind] += len(class.Pods)
 	}
 	if kept["sizes"] != 10 || kept["terms"] != 2 || kept["ports"] != 0 {
 		t.Errorf("of what is left in the pass: %v", kept)
@@ -170,11 +170,11 @@ func TestWhatIfLeavesOutTheSame(t *testing.T) {
 	s := manypods.Services(t, 50)
 	s.Pods = append(s.Pods, manypods.Hostile("terms", 60)...)
 	s.Rules.DemandMilliseconds, s.Rules.PackingIterations = 100, cluster.NoIterations
-	st := newWhatIf(s, ResolveOfferings(s))
+	w := newWhatIf(s, ResolveOfferings(s))
 	few := s
 	few.Pods = s.Pods[100:]
 	left := 0
-	for _, u := range st.PlanPods(few).Unplaced {
+	for _, u := range w.PlanPods(few).Unplaced {
 		if strings.Contains(u.Message(), "more than its share of one pass") {
 			left++
 		}
@@ -214,9 +214,9 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 	s.Pods = append(s.Pods, cluster.Pod{Namespace: "blog", Name: "lone", UID: "lone", Phase: "Running", NodeName: "far", Need: resources.List{Pods: 1},
 		AntiAffinity: []cluster.AffinityTerm{{Key: podclass.LabelHost, Namespaces: []string{"default"}, Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "app-0000")}}}}})
 	s.Rules.PackingIterations = cluster.NoIterations
-	w := packing.NewProblem(s, ResolveOfferings(s))
+	problem := packing.NewProblem(s, ResolveOfferings(s))
 	skipped := map[string]int{}
-	for id, is := range w.Topology.Away {
+	for id, is := range problem.Topology.Away {
 		if is.Skipped {
 			skipped[id.Namespace]++
 		}

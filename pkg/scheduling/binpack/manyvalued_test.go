@@ -88,24 +88,24 @@ func TestANodeThatNothingCanBe(t *testing.T) {
 		t.Fatal(err)
 	}
 	pr := packing.NewProblem(w.Snapshot, w.Market)
-	a := pr.Pack(packing.Strategy{Prices: prices.NewPricing(pr), NodeCost: 0.0002})
-	from := slices.IndexFunc(a.Bins, func(b *capacity.Bin) bool {
+	s := pr.Pack(packing.Strategy{Prices: prices.NewPricing(pr), NodeCost: 0.0002})
+	from := slices.IndexFunc(s.Bins, func(b *capacity.Bin) bool {
 		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/a-1" })
 	})
-	to := slices.IndexFunc(a.Bins, func(b *capacity.Bin) bool {
+	to := slices.IndexFunc(s.Bins, func(b *capacity.Bin) bool {
 		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/b-1" })
 	})
 	if from < 0 || to < 0 || from == to {
-		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(a.Bins))
+		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(s.Bins))
 	}
-	a.Bins[to].Load = append(a.Bins[to].Load, a.Bins[from].Load...)
-	a.Bins = slices.Delete(a.Bins, from, from+1)
-	launches := (&report.PlanWriter{Solution: a}).PlanLaunches()
+	s.Bins[to].Load = append(s.Bins[to].Load, s.Bins[from].Load...)
+	s.Bins = slices.Delete(s.Bins, from, from+1)
+	launches := (&report.PlanWriter{Solution: s}).PlanLaunches()
 	if len(launches) != 1 || !slices.Equal(launches[0].Pods, []string{"default/innocent-1"}) {
 		t.Errorf("the innocent alone gets a node, not %v", launches)
 	}
 	var homeless []string
-	for _, u := range (report.Explainer{Solution: a}).ExplainUnplaced() {
+	for _, u := range (report.Explainer{Solution: s}).ExplainUnplaced() {
 		if homeless = append(homeless, u.Pod); !strings.Contains(u.Message(), "planned for the same node") {
 			t.Errorf("%s: %s", u.Pod, u.Message())
 		}

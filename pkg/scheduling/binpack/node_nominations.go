@@ -31,13 +31,13 @@ func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 		pods[e.Node] = append(pods[e.Node], e.Pod)
 	}
 	var out []Nomination
-	for _, h := range s.StateNodes() {
-		list := pods[h.Name()]
+	for _, node := range s.StateNodes() {
+		list := pods[node.Name()]
 		// who a held node is for stands on its claim
-		if len(list) == 0 || h.AwaitsNominated() || !h.IsAwaitingPods(s.Now) {
+		if len(list) == 0 || node.AwaitsNominated() || !node.IsAwaitingPods(s.Now) {
 			continue
 		}
-		known := h.Claim.NominatedPods()
+		known := node.Claim.NominatedPods()
 		if !slices.ContainsFunc(list, func(pod string) bool { return !slices.Contains(known, pod) }) {
 			continue
 		}
@@ -45,7 +45,7 @@ func ListNominations(s cluster.Snapshot, p plan.Plan) []Nomination {
 			break
 		}
 		slices.SortFunc(list, podclass.CompareNatural)
-		out = append(out, Nomination{Claim: *h.Claim, Pods: list})
+		out = append(out, Nomination{Claim: *node.Claim, Pods: list})
 	}
 	return out
 }

@@ -28,28 +28,28 @@ const refusedFitAfter = time.Minute
 // image of their class, and those that Joiner itself keeps pods off, say nothing. A cordon says as much as any other
 // taint: an agent may put it on each node that comes.
 func UnusedNodes(s cluster.Snapshot) (unused []instancetypes.UnusedNode, used []string) {
-	v := unusedNodes{s: s, waiting: map[string]*cluster.Pod{}, serving: map[string]bool{},
+	u := unusedNodes{s: s, waiting: map[string]*cluster.Pod{}, serving: map[string]bool{},
 		taken: map[string]resources.List{}, nodes: map[string]int{}}
 	hosts := s.StateNodes()
-	v.readPods(hosts)
-	for _, h := range hosts {
-		if h.Claim == nil || h.Node == nil || h.Claim.ProviderID == "" {
+	u.readPods(hosts)
+	for _, node := range hosts {
+		if node.Claim == nil || node.Node == nil || node.Claim.ProviderID == "" {
 			continue
 		}
-		if v.serving[h.Name()] {
-			used = append(used, h.Claim.InstanceID())
+		if u.serving[node.Name()] {
+			used = append(used, node.Claim.InstanceID())
 			continue
 		}
-		p, of := v.refusedPod(h)
-		class, known := s.ClassOf(h.Claim.ClassKey())
-		if !of || !known || !h.Claim.IsOfClass(class) {
+		p, of := u.refusedPod(node)
+		class, known := s.ClassOf(node.Claim.ClassKey())
+		if !of || !known || !node.Claim.IsOfClass(class) {
 			continue
 		}
 		said, _, _ := strings.Cut(p.Unschedulable, " preemption:")
-		unused = append(unused, instancetypes.UnusedNode{Class: class.Name, Type: h.OfferingKey().Type,
-			Node:  h.Node.Name,
-			Cause: class.CauseOf(h.OfferingKey().Type), Instance: h.Claim.InstanceID(), Why: p.Key() + ": " + said,
-			Allowed: max(leastUnused, v.nodes[h.Pool()]/unusedPart)})
+		unused = append(unused, instancetypes.UnusedNode{Class: class.Name, Type: node.OfferingKey().Type,
+			Node:  node.Node.Name,
+			Cause: class.CauseOf(node.OfferingKey().Type), Instance: node.Claim.InstanceID(),
+			Why: p.Key() + ": " + said, Allowed: max(leastUnused, u.nodes[node.Pool()]/unusedPart)})
 	}
 	return unused, used
 }
@@ -63,41 +63,41 @@ type unusedNodes struct {
 	nodes   map[string]int            // by pool
 }
 
-func (v *unusedNodes) readPods(hosts []cluster.StateNode) {
-	for _, h := range hosts {
-		v.nodes[h.Pool()]++
+func (u *unusedNodes) readPods(hosts []cluster.StateNode) {
+	for _, node := range hosts {
+		u.nodes[node.Pool()]++
 	}
-	for i := range v.s.Pods {
-		p := &v.s.Pods[i]
+	for i := range u.s.Pods {
+		p := &u.s.Pods[i]
 		switch {
 		case p.Virtual:
 		case p.Provisionable():
-			v.waiting[p.Key()] = p
+			u.waiting[p.Key()] = p
 		case p.NodeName != "" && !p.Terminal():
-			v.taken[p.NodeName] = v.taken[p.NodeName].Add(p.Need)
+			u.taken[p.NodeName] = u.taken[p.NodeName].Add(p.Need)
 			if p.Owner != cluster.OwnerDaemonSet && p.Owner != cluster.OwnerNode {
-				v.serving[p.NodeName] = true
+				u.serving[p.NodeName] = true
 			}
 		}
 	}
 }
 
 // refusedPod is a pod that the host's node was nominated for, which waits although the scheduler has had its say.
-func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
-	n := h.Node
-	if !n.Ready || n.ReadySince.IsZero() || v.s.Now.Sub(n.ReadySince) < cluster.RefusedAfter ||
-		h.MarkedForDeletion() ||
-		h.IsAwaitingPods(v.s.Now) || isKeptFree(h) {
+func (u *unusedNodes) refusedPod(node cluster.StateNode) (*cluster.Pod, bool) {
+	n := node.Node
+	if !n.Ready || n.ReadySince.IsZero() || u.s.Now.Sub(n.ReadySince) < cluster.RefusedAfter ||
+		node.MarkedForDeletion() ||
+		node.IsAwaitingPods(u.s.Now) || isKeptFree(node) {
 		return nil, false
 	}
-	for _, key := range h.Claim.NominatedPods() {
-		p := v.waiting[key]
+	for _, key := range node.Claim.NominatedPods() {
+		p := u.waiting[key]
 		if p == nil || !p.Created.Before(n.ReadySince) {
 			continue
 		}
-		seemsFit := len(cluster.Untolerated(cluster.HardTaints(h.Taints()), p.Tolerations)) == 0 &&
-			v.taken[n.Name].Add(p.Need).FitsIn(n.Allocatable)
-		if !seemsFit || v.s.Now.Sub(n.ReadySince) >= refusedFitAfter {
+		seemsFit := len(cluster.Untolerated(cluster.HardTaints(node.Taints()), p.Tolerations)) == 0 &&
+			u.taken[n.Name].Add(p.Need).FitsIn(n.Allocatable)
+		if !seemsFit || u.s.Now.Sub(n.ReadySince) >= refusedFitAfter {
 			return p, true
 		}
 	}
@@ -105,9 +105,9 @@ func (v *unusedNodes) refusedPod(h cluster.StateNode) (*cluster.Pod, bool) {
 }
 
 // isKeptFree reports whether Joiner keeps pods off the node, whatever it is good for. It cordons stopped capacity.
-func isKeptFree(h cluster.StateNode) bool {
-	stopped := h.Claim.Annotations[api.AnnotationStoppedCapacity] != ""
-	return slices.ContainsFunc(h.Node.Taints, func(t cluster.Taint) bool {
+func isKeptFree(node cluster.StateNode) bool {
+	stopped := node.Claim.Annotations[api.AnnotationStoppedCapacity] != ""
+	return slices.ContainsFunc(node.Node.Taints, func(t cluster.Taint) bool {
 		return t.IsNomination() || t.IsFailedRevision() || t.IsPreviousRevision() ||
 			stopped && t.Key == "node.kubernetes.io/unschedulable"
 	})

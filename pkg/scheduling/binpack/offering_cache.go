@@ -35,29 +35,29 @@ type resolvedTypes struct {
 }
 
 // Offerings is the market of the snapshot's catalog.
-func (d *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
-	if d == nil {
+func (cache *OfferingCache) Offerings(s cluster.Snapshot) Offerings {
+	if cache == nil {
 		return ResolveOfferings(s)
 	}
-	if !reflect.DeepEqual(d.catalog, s.Catalog) {
-		d.catalog, d.resolved = s.Catalog, map[string]resolvedTypes{}
+	if !reflect.DeepEqual(cache.catalog, s.Catalog) {
+		cache.catalog, cache.resolved = s.Catalog, map[string]resolvedTypes{}
 	}
 	asked := map[string]bool{}
 	return func(class string) []instancetypes.Type {
-		have := d.resolved[class]
+		have := cache.resolved[class]
 		if asked[class] {
 			return have.types
 		}
 		c, exists := s.ClassOf(class)
 		if asked[class] = true; !exists {
-			delete(d.resolved, class)
+			delete(cache.resolved, class)
 			return nil
 		}
 		if have.types == nil || !have.stillValid(s.Now) || !reflect.DeepEqual(have.class, c) ||
 			!slices.Equal(have.unavailable, s.Unavailable) {
 			have = resolvedTypes{class: c, unavailable: slices.Clone(s.Unavailable), from: s.Now,
 				until: instancetypes.ValidUntil(c, s.Unavailable, s.Now), types: resolveClass(s, c)}
-			d.resolved[class] = have
+			cache.resolved[class] = have
 		}
 		return have.types
 	}
@@ -68,63 +68,63 @@ func (r resolvedTypes) stillValid(now time.Time) bool {
 }
 
 // WhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are.
-func (d *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
-	if d == nil {
+func (cache *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
+	if cache == nil {
 		return newWhatIf(s, sells)
 	}
-	if d.stock == nil || !d.stock.reuseFor(s, sells) {
-		d.stock = newWhatIf(s, sells)
+	if cache.stock == nil || !cache.stock.reuseFor(s, sells) {
+		cache.stock = newWhatIf(s, sells)
 	}
-	return d.stock
+	return cache.stock
 }
 
 // mostLearnt is the number of answers that a stock may hold, beyond twice those it began with, until it is made anew.
 const mostLearnt = 2_000
 
 // countRemembered returns the number of answers that the problem remembers; shapes count a tenth.
-func countRemembered(w *packing.Problem) int {
-	n := len(w.Admissions.ByID) + len(w.Classes.Shapes)/10 + w.Options.AnswerCount()
-	for _, p := range w.Catalog.Pools {
+func countRemembered(problem *packing.Problem) int {
+	n := len(problem.Admissions.ByID) + len(problem.Classes.Shapes)/10 + problem.Options.AnswerCount()
+	for _, p := range problem.Catalog.Pools {
 		n += len(p.Some.Known)
 	}
 	return n
 }
 
 // reuseFor makes the stock that of the snapshot, if that would have the same.
-func (st *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
-	from, was := st.from, st.from.S
-	if len(s.Pools) > from.Catalog.Few || countRemembered(from) > 2*st.size+mostLearnt || !reflect.DeepEqual(
+func (w *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
+	from, was := w.from, w.from.S
+	if len(s.Pools) > from.Catalog.Few || countRemembered(from) > 2*w.size+mostLearnt || !reflect.DeepEqual(
 		[]any{asOffered(s.Pools), s.Classes, s.Daemons, s.Overlays, s.Rules, s.Observations()},
 		[]any{asOffered(was.Pools), was.Classes, was.Daemons, was.Overlays, was.Rules, was.Observations()}) {
 		return false
 	}
 	for _, c := range s.Classes {
-		if a, b := sells(c.Name), st.sells(c.Name); len(a) != len(b) || len(a) > 0 && &a[0] != &b[0] {
+		if a, b := sells(c.Name), w.sells(c.Name); len(a) != len(b) || len(a) > 0 && &a[0] != &b[0] {
 			return false
 		}
 	}
-	w := packing.NewSharedDemand(allWaiting(s))
-	if _, skipped := capacity.UsablePools(&w.S); !slices.Equal(skipped, from.Catalog.Skipped) ||
-		!reflect.DeepEqual(w.Classes.Limits, from.Classes.Limits) ||
-		!maps.Equal(w.Classes.Aside, from.Classes.Aside) ||
-		!slices.Equal(w.Classes.NeededResources(), from.Dims) ||
-		!reflect.DeepEqual(w.Classes.NamedValues(w.S.Pods), from.Catalog.Named) {
+	problem := packing.NewSharedDemand(allWaiting(s))
+	if _, skipped := capacity.UsablePools(&problem.S); !slices.Equal(skipped, from.Catalog.Skipped) ||
+		!reflect.DeepEqual(problem.Classes.Limits, from.Classes.Limits) ||
+		!maps.Equal(problem.Classes.Aside, from.Classes.Aside) ||
+		!slices.Equal(problem.Classes.NeededResources(), from.Dims) ||
+		!reflect.DeepEqual(problem.Classes.NamedValues(problem.S.Pods), from.Catalog.Named) {
 		return false
 	}
-	for _, ask := range asksOf(from, w) {
+	for _, ask := range asksOf(from, problem) {
 		for _, p := range from.Catalog.Pools {
 			if !p.Some.Asks[ask] {
 				return false
 			}
 		}
 	}
-	from.S, from.All, from.Classes.List = w.S, w.All, w.Classes.List
-	from.Admissions.Namespaces = topology.IndexNamespaces(w.S.Namespaces)
-	st.sells, st.sold = sells, overlays.ByPool(s, sells)
-	st.faces, st.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
+	from.S, from.All, from.Classes.List = problem.S, problem.All, problem.Classes.List
+	from.Admissions.Namespaces = topology.IndexNamespaces(problem.S.Namespaces)
+	w.sells, w.sold = sells, overlays.ByPool(s, sells)
+	w.faces, w.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
 	if slices.ContainsFunc(from.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {
-		from.Catalog.CountUse(&from.S, from.All, st.sold)
-		st.few, st.worth = rankScarceOfferings(from), cachedPrices{}
+		from.Catalog.CountUse(&from.S, from.All, w.sold)
+		w.few, w.worth = rankScarceOfferings(from), cachedPrices{}
 	}
 	return true
 }

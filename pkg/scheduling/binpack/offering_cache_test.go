@@ -28,22 +28,22 @@ func TestCachedOfferingsAnswerAlike(t *testing.T) {
 		}
 		types := w.Market("")
 		sells := func(string) []instancetypes.Type { return types }
-		d, s := &OfferingCache{}, w.Snapshot
+		cache, s := &OfferingCache{}, w.Snapshot
 		for step := range 6 {
-			before := d.stock
-			st := d.WhatIf(s, sells)
-			if st == before {
+			before := cache.stock
+			whatIf := cache.WhatIf(s, sells)
+			if whatIf == before {
 				kept++
 			}
 			other := newWhatIf(s, sells)
 			for part := range 2 {
 				q := gone(s, part)
-				want, got := PodsFrom(q, sells), st.PlanPods(q)
+				want, got := PodsFrom(q, sells), whatIf.PlanPods(q)
 				asked, placed = asked+1, placed+len(want.Existing)+len(want.Launches)
 				if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" {
 					t.Fatalf("seed %d, step %d, part %d (-anew +cached):\n%s", seed, step, part, diff)
 				}
-				if diff := cmp.Diff(other.PodPrices(q, nil), st.PodPrices(q, nil)); diff != "" {
+				if diff := cmp.Diff(other.PodPrices(q, nil), whatIf.PodPrices(q, nil)); diff != "" {
 					t.Fatalf("seed %d, step %d: worth (-anew +cached):\n%s", seed, step, diff)
 				}
 			}
@@ -90,12 +90,12 @@ func later(s cluster.Snapshot, sort int) cluster.Snapshot {
 func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 	s := manypods.Services(t, 0)
 	s.Now = time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	d := &OfferingCache{}
+	cache := &OfferingCache{}
 	var last []instancetypes.Type
 	kept := 0
 	check := func(what string, same bool) {
 		t.Helper()
-		got := d.Offerings(s)(s.Classes[0].Name)
+		got := cache.Offerings(s)(s.Classes[0].Name)
 		if diff := cmp.Diff(resolveClass(s, s.Classes[0]), got); diff != "" {
 			t.Fatalf("%s (-anew +cached):\n%.2000s", what, diff)
 		}
@@ -147,7 +147,7 @@ func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 	withGPU := s
 	withGPU.Pods = slices.Clone(s.Pods)
 	withGPU.Pods[2].Need.Extended = []resources.Extended{{Name: "nvidia.com/gpu", Count: 1}}
-	d := &OfferingCache{}
+	cache := &OfferingCache{}
 	now, later := []instancetypes.Type{all[i]}, []instancetypes.Type{dearer}
 	for _, c := range []struct {
 		what  string
@@ -155,7 +155,7 @@ func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
 		types []instancetypes.Type
 	}{{"at first", s, now}, {"at another price", s, later}, {"when nothing is sold", s, nil}, {"with a pod that asks for a GPU", withGPU, later}} {
 		sells := func(string) []instancetypes.Type { return c.types }
-		want, got := PodsFrom(c.s, sells), d.WhatIf(c.s, sells).PlanPods(c.s)
+		want, got := PodsFrom(c.s, sells), cache.WhatIf(c.s, sells).PlanPods(c.s)
 		if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" || (len(want.Launches) == 0) != (c.types == nil) {
 			t.Errorf("%s (-anew +cached):\n%s", c.what, diff)
 		}
@@ -177,10 +177,10 @@ func TestADepotNoticesThatAReservationIsTaken(t *testing.T) {
 	free, taken := read(), read("claim asked pool=booked types=(r.large) zones=(a) cpu=1900 mem=1024 pods=1")
 	types := free.Market("")
 	sells := func(string) []instancetypes.Type { return types }
-	d := &OfferingCache{}
-	first := d.WhatIf(free.Snapshot, sells)
+	cache := &OfferingCache{}
+	first := cache.WhatIf(free.Snapshot, sells)
 	before := first.PodPrices(free.Snapshot, nil)
-	again := d.WhatIf(taken.Snapshot, sells)
+	again := cache.WhatIf(taken.Snapshot, sells)
 	got, want := again.PodPrices(taken.Snapshot, nil), newWhatIf(taken.Snapshot, sells).PodPrices(taken.Snapshot, nil)
 	if diff := cmp.Diff(want, got); diff != "" || again != first || cmp.Equal(want, before) {
 		t.Errorf("pods were worth %v before, the same depot says %t (-anew +depot):\n%s", before, again == first, diff)

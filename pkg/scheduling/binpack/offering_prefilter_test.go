@@ -56,8 +56,8 @@ func TestVeryManyPools(t *testing.T) {
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	placed := map[string]bool{}
 	for tick := 0; tick < 6 && len(placed) < 385; tick++ {
-		if w := packing.NewProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(w.Catalog.Offerings) < 250_000 || len(w.Catalog.Offerings) > 300_000) {
-			t.Errorf("%d offerings are looked at", len(w.Catalog.Offerings))
+		if problem := packing.NewProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(problem.Catalog.Offerings) < 250_000 || len(problem.Catalog.Offerings) > 300_000) {
+			t.Errorf("%d offerings are looked at", len(problem.Catalog.Offerings))
 		}
 		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
 		for i, l := range p.Launches {

@@ -43,18 +43,18 @@ const mostAnswers = 64
 // newWhatIf is the stock for snapshots that differ from s in their nodes, in their claims, and in where pods are, and
 // in nothing else.
 func newWhatIf(s cluster.Snapshot, sells Offerings) *WhatIf {
-	st := newStock(resolveAllPools(allWaiting(s), sells), sells)
-	st.few = rankScarceOfferings(st.from)
-	return st
+	w := newStock(resolveAllPools(allWaiting(s), sells), sells)
+	w.few = rankScarceOfferings(w.from)
+	return w
 }
 
 // NewWhatIfEdited is the stock for PlanEdited about s.
 func NewWhatIfEdited(s cluster.Snapshot, sells Offerings) *WhatIf {
-	w := packing.NewSharedDemand(s)
-	w.ResolveOfferings(sells, capacity.ManyPools)
-	st := newStock(w, sells)
-	st.pools = slices.Clone(w.Catalog.Pools)
-	return st
+	p := packing.NewSharedDemand(s)
+	p.ResolveOfferings(sells, capacity.ManyPools)
+	w := newStock(p, sells)
+	w.pools = slices.Clone(p.Catalog.Pools)
+	return w
 }
 
 func newStock(from *packing.Problem, sells Offerings) *WhatIf {
@@ -64,134 +64,135 @@ func newStock(from *packing.Problem, sells Offerings) *WhatIf {
 
 // resolveAllPools is a problem that knows what pools can launch, and no more.
 func resolveAllPools(s cluster.Snapshot, sells Offerings) *packing.Problem {
-	w := packing.NewSharedDemand(s)
-	w.ResolveOfferings(sells, capacity.ManyPools)
-	asks := asksOf(w, w)
-	for _, p := range w.Catalog.Pools {
+	problem := packing.NewSharedDemand(s)
+	problem.ResolveOfferings(sells, capacity.ManyPools)
+	asks := asksOf(problem, problem)
+	for _, p := range problem.Catalog.Pools {
 		p.CullOfferings(asks)
 	}
-	return w
+	return problem
 }
 
 // asksOf are the admissions for which the pods of the other problem may ask this one.
-func asksOf(w *packing.Problem, other *packing.Problem) []*podclass.Admission {
+func asksOf(p *packing.Problem, other *packing.Problem) []*podclass.Admission {
 	var asks []*podclass.Admission
 	softTaint := other.S.HasSoftTaints()
-	for _, k := range other.Classes.List {
-		for _, x := range podclass.RelaxationSteps(k.Pod, w.S.Rules.IgnorePreferences, softTaint) {
-			asks = append(asks, w.Admissions.AdmissionOf(x))
+	for _, class := range other.Classes.List {
+		for _, x := range podclass.RelaxationSteps(class.Pod, p.S.Rules.IgnorePreferences, softTaint) {
+			asks = append(asks, p.Admissions.AdmissionOf(x))
 		}
 	}
 	return podclass.DistinctAdmissions(asks)
 }
 
 // rankScarceOfferings ranks the offerings that are to be had in small numbers: reserved, or covered by a commitment.
-func rankScarceOfferings(w *packing.Problem) *capacity.ShareRanking {
-	_, w.Committed = w.S.AllotCommitments()
-	slots := w.Catalog.ReservationSlots(w.All, w.Committed)
+func rankScarceOfferings(problem *packing.Problem) *capacity.ShareRanking {
+	_, problem.Committed = problem.S.AllotCommitments()
+	slots := problem.Catalog.ReservationSlots(problem.All, problem.Committed)
 	var list []*capacity.Offering
-	for _, p := range w.Catalog.Pools {
+	for _, p := range problem.Catalog.Pools {
 		list = append(list, slices.DeleteFunc(slices.Clone(p.Reserved),
 			func(o *capacity.Offering) bool { return slots[o.Reservation.ID] <= 0 })...)
 		list = append(list, slices.DeleteFunc(slices.Clone(p.Paid),
 			func(o *capacity.Offering) bool { _, n := o.CoveringCommitment(slots); return n == 0 })...)
 	}
-	return capacity.NewRanking(list, len(w.Dims))
+	return capacity.NewRanking(list, len(problem.Dims))
 }
 
 // OfferedDomains are the values of a topology key that what pools can launch may have. Nobody may change them.
-func (st *WhatIf) OfferedDomains(key string) []string {
-	return st.from.Catalog.Sold.DomainsOf(podclass.CanonicalKey(key), st.from.Catalog.Offerings)
+func (w *WhatIf) OfferedDomains(key string) []string {
+	return w.from.Catalog.Sold.DomainsOf(podclass.CanonicalKey(key), w.from.Catalog.Offerings)
 }
 
 // PlanPods returns the plan that PodsFrom makes for the snapshot.
-func (st *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
-	if st.from.Catalog.HasMany() { // which of so many pools are looked at depends on the pods that wait
-		return PodsFrom(s, st.sells)
+func (w *WhatIf) PlanPods(s cluster.Snapshot) plan.Plan {
+	if w.from.Catalog.HasMany() { // which of so many pools are looked at depends on the pods that wait
+		return PodsFrom(s, w.sells)
 	}
-	return search.SolveProblem(st.problemOf(s))
+	return search.SolveProblem(w.problemOf(s))
 }
 
 // PlanEdited returns the plan that PodsFrom makes, without reasons, for a snapshot in which pods, pools and settings
 // were edited. What pools can launch is found once for each form of a pool. It is false where neither a pool nor a host
 // could take the pod namespace/name that it is asked for, were it alone.
-func (st *WhatIf) PlanEdited(s cluster.Snapshot, about string) (p plan.Plan, ok bool) {
-	w := packing.NewSharedDemand(s)
-	cat := st.editedCatalog(w)
+func (w *WhatIf) PlanEdited(s cluster.Snapshot, about string) (p plan.Plan, ok bool) {
+	problem := packing.NewSharedDemand(s)
+	cat := w.editedCatalog(problem)
 	if cat == nil {
-		return PodsFrom(s, st.sells), true
+		return PodsFrom(s, w.sells), true
 	}
-	st.supplyOfferings(w, cat)
-	if about != "" && !slices.ContainsFunc(w.Classes.List, func(k *podclass.Class) bool {
-		v := k.LastRelaxation()
-		return slices.Contains(k.Pods, about) && (w.RoomFor(v) || w.Catalog.ForSome(v))
+	w.supplyOfferings(problem, cat)
+	if about != "" && !slices.ContainsFunc(problem.Classes.List, func(class *podclass.Class) bool {
+		pod := class.LastRelaxation()
+		return slices.Contains(class.Pods, about) && (problem.RoomFor(pod) || problem.Catalog.ForSome(pod))
 	}) {
 		return p, false
 	}
-	return search.PlacePods(w), true
+	return search.PlacePods(problem), true
 }
 
 // editedCatalog returns what pools can launch for the problem, nil where all has to be found anew.
-func (st *WhatIf) editedCatalog(w *packing.Problem) *capacity.Catalog {
-	was := st.from.Catalog
-	unknown := func(resource string) bool { return !slices.Contains(st.from.Dims, resource) }
+func (w *WhatIf) editedCatalog(problem *packing.Problem) *capacity.Catalog {
+	was := w.from.Catalog
+	unknown := func(resource string) bool { return !slices.Contains(w.from.Dims, resource) }
 	aside := func(p *capacity.Pool) bool { return p.Aside != "" }
-	overlaid := len(w.S.Overlays) > 0 && !slices.EqualFunc(w.S.Pools, st.from.S.Pools, capacity.OfferingAlike)
+	overlaid := len(problem.S.Overlays) > 0 &&
+		!slices.EqualFunc(problem.S.Pools, w.from.S.Pools, capacity.OfferingAlike)
 	if was.HasMany() || slices.ContainsFunc(was.Pools, aside) || overlaid ||
-		slices.ContainsFunc(w.Classes.NeededResources(), unknown) {
+		slices.ContainsFunc(problem.Classes.NeededResources(), unknown) {
 		return nil
 	}
-	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages}
-	return b.FindEdited(was, &st.pools, st.sells)
+	b := &capacity.CatalogBuilder{S: &problem.S, All: problem.All, Classes: problem.Classes, Stages: problem.Stages}
+	return b.FindEdited(was, &w.pools, w.sells)
 }
 
 // CachedPlan is Pods for the question about that world, or what it was when the same was asked last. The digests must
 // tell apart all that differs, also what changes with time; a world that is 0 is not known. Nobody may change the plan.
-func (st *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot) plan.Plan {
+func (w *WhatIf) CachedPlan(world, question uint64, ask func() cluster.Snapshot) plan.Plan {
 	if world == 0 {
-		return st.PlanPods(ask())
+		return w.PlanPods(ask())
 	}
-	p, ok := st.given.plans[question]
-	if ok && st.given.world == world {
+	p, ok := w.given.plans[question]
+	if ok && w.given.world == world {
 		return p
 	}
-	p = st.PlanPods(ask())
-	if st.given.world != world || len(st.given.plans) >= mostAnswers {
-		st.given = answeredPlans{world, map[uint64]plan.Plan{}}
+	p = w.PlanPods(ask())
+	if w.given.world != world || len(w.given.plans) >= mostAnswers {
+		w.given = answeredPlans{world, map[uint64]plan.Plan{}}
 	}
-	st.given.plans[question] = p
+	w.given.plans[question] = p
 	return p
 }
 
 // problemOf is NewProblem with what is in stock.
-func (st *WhatIf) problemOf(s cluster.Snapshot) *packing.Problem {
-	w := packing.NewDemand(s, st.from.Classes.Aside)
-	st.supplyOfferings(w, st.from.Catalog)
-	return w
+func (w *WhatIf) problemOf(s cluster.Snapshot) *packing.Problem {
+	p := packing.NewDemand(s, w.from.Classes.Aside)
+	w.supplyOfferings(p, w.from.Catalog)
+	return p
 }
 
 // supplyOfferings completes a problem that knows who needs a place.
-func (st *WhatIf) supplyOfferings(w *packing.Problem, cat *capacity.Catalog) {
-	from := st.from
-	w.Classes.Shapes = from.Classes.Shapes
-	w.Options.ShareAnswers(from.Options)
-	w.SetDims(from.Dims)
-	w.Admissions, w.Catalog = from.Admissions.ForSnapshot(w.S), cat
-	w.Catalog.ByWeight() // found once for all questions
-	w.NodeLabels, w.Identities = st.faces, st.seen
-	w.Catalog.CountUse(&w.S, w.All, st.sold)
-	w.AddClusterState()
+func (w *WhatIf) supplyOfferings(p *packing.Problem, cat *capacity.Catalog) {
+	from := w.from
+	p.Classes.Shapes = from.Classes.Shapes
+	p.Options.ShareAnswers(from.Options)
+	p.SetDims(from.Dims)
+	p.Admissions, p.Catalog = from.Admissions.ForSnapshot(p.S), cat
+	p.Catalog.ByWeight() // found once for all questions
+	p.NodeLabels, p.Identities = w.faces, w.seen
+	p.Catalog.CountUse(&p.S, p.All, w.sold)
+	p.AddClusterState()
 }
 
 // MinPodPrice returns the cost of the pod on the new node of which it takes the cheapest share, in USD per hour, as if
 // nobody had use for the rest. PodPrices says less where pods of other shapes have it. It is false where no pool can
 // launch a node for it.
-func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
-	w := st.from
-	list := podclass.RelaxationSteps(p, w.S.Rules.IgnorePreferences, false)
+func (w *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
+	problem := w.from
+	list := podclass.RelaxationSteps(p, problem.S.Rules.IgnorePreferences, false)
 	x := list[len(list)-1]
-	admit, need := w.Admissions.AdmissionOf(x), w.Dims.VectorOf(p.NextNeed())
-	usd = min(w.Catalog.Sale.MinShareOf(admit, need), st.few.MinShareOf(admit, need))
+	admit, need := problem.Admissions.AdmissionOf(x), problem.Dims.VectorOf(p.NextNeed())
+	usd = min(problem.Catalog.Sale.MinShareOf(admit, need), w.few.MinShareOf(admit, need))
 	return usd, usd < capacity.NoPrice
 }
 
@@ -199,9 +200,9 @@ func (st *WhatIf) MinPodPrice(p cluster.Pod) (usd float64, ok bool) {
 // for some of them, those cost no less than these pods are worth together. Pods on nodes outside mayEmpty stay and are
 // no part of that; no node keeps its pods where it is nil. Pods that nobody sells a node for are left out, and all of
 // them where there are so many pools that not each is looked at.
-func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
+func (w *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[string]float64 {
 	out := map[string]float64{}
-	if st.from.Catalog.HasMany() {
+	if w.from.Catalog.HasMany() {
 		return out
 	}
 	s.Nodes, s.Claims = nil, nil
@@ -215,22 +216,22 @@ func (st *WhatIf) PodPrices(s cluster.Snapshot, mayEmpty map[string]bool) map[st
 		}
 	}
 	s.Pods = pods
-	w := packing.NewDemand(s, st.from.Classes.Aside)
-	if !st.worth.pricesFor(w) {
-		st.supplyOfferings(w, st.from.Catalog)
-		st.worth = cachedPrices{namespaces: s.Namespaces, classes: w.Classes.List}
-		worth := prices.FindShadowPrices(w, func(k *podclass.Class) int { return len(k.Pods) }, false)
-		for _, k := range w.Classes.List {
-			st.worth.usd = append(st.worth.usd, min(worth.LowestPrice(k),
-				st.few.MinShareOf(k.LastRelaxation().Admission, k.Need)))
+	problem := packing.NewDemand(s, w.from.Classes.Aside)
+	if !w.worth.pricesFor(problem) {
+		w.supplyOfferings(problem, w.from.Catalog)
+		w.worth = cachedPrices{namespaces: s.Namespaces, classes: problem.Classes.List}
+		worth := prices.FindShadowPrices(problem, func(class *podclass.Class) int { return len(class.Pods) }, false)
+		for _, class := range problem.Classes.List {
+			w.worth.usd = append(w.worth.usd, min(worth.LowestPrice(class),
+				w.few.MinShareOf(class.LastRelaxation().Admission, class.Need)))
 		}
 	}
-	for i, k := range w.Classes.List {
-		if st.worth.usd[i] <= 0 {
+	for i, class := range problem.Classes.List {
+		if w.worth.usd[i] <= 0 {
 			continue
 		}
-		for _, p := range k.Pods {
-			out[p] = st.worth.usd[i]
+		for _, p := range class.Pods {
+			out[p] = w.worth.usd[i]
 		}
 	}
 	return out
@@ -244,9 +245,9 @@ type cachedPrices struct {
 }
 
 // pricesFor reports whether it is about as many pods of the same classes as the problem's.
-func (x cachedPrices) pricesFor(w *packing.Problem) bool {
-	return len(x.classes) > 0 && reflect.DeepEqual(x.namespaces, w.S.Namespaces) &&
-		slices.EqualFunc(x.classes, w.Classes.List, func(a, b *podclass.Class) bool {
+func (p cachedPrices) pricesFor(problem *packing.Problem) bool {
+	return len(p.classes) > 0 && reflect.DeepEqual(p.namespaces, problem.S.Namespaces) &&
+		slices.EqualFunc(p.classes, problem.Classes.List, func(a, b *podclass.Class) bool {
 			return a.Text == b.Text &&
 				len(a.Pods) == len(b.Pods)
 		})

@@ -23,10 +23,10 @@ func TestStockAnswersAlike(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := newWhatIf(w.Snapshot, w.Market)
+		whatIf := newWhatIf(w.Snapshot, w.Market)
 		for part := range 4 {
 			s := gone(w.Snapshot, part)
-			want, got := PodsFrom(s, w.Market), st.PlanPods(s)
+			want, got := PodsFrom(s, w.Market), whatIf.PlanPods(s)
 			asked, placed = asked+1, placed+len(want.Existing)+len(want.Launches)
 			if diff := cmp.Diff(want.Lines(), got.Lines()); diff != "" {
 				t.Fatalf("seed %d, part %d (-anew +in stock):\n%s", seed, part, diff)
@@ -73,20 +73,20 @@ func TestEditedStockAnswersAlike(t *testing.T) {
 		if w.Snapshot.Overlays = nil; len(w.Snapshot.Pools) == 0 {
 			continue
 		}
-		st := NewWhatIfEdited(w.Snapshot, w.Market)
+		whatIf := NewWhatIfEdited(w.Snapshot, w.Market)
 		for i := range len(edits) + 1 {
 			s := w.Snapshot
 			edits[i%len(edits)](&s, i)
 			want := PodsFrom(s, w.Market)
-			got, _ := st.PlanEdited(s, "")
+			got, _ := whatIf.PlanEdited(s, "")
 			edited, placed = edited+1, placed+len(want.Existing)+len(want.Launches)
 			for _, u := range want.Unplaced[:min(1, len(want.Unplaced))] {
-				if _, could := st.PlanEdited(s, u.Pod); !could {
+				if _, could := whatIf.PlanEdited(s, u.Pod); !could {
 					refused++
 				}
 			}
 			for _, e := range want.Existing[:min(1, len(want.Existing))] {
-				if _, could := st.PlanEdited(s, e.Pod); !could {
+				if _, could := whatIf.PlanEdited(s, e.Pod); !could {
 					t.Errorf("seed %d, edit %d: nothing could take %s, which has a place", seed, i, e.Pod)
 				}
 			}
@@ -130,11 +130,11 @@ func TestWorthIsNoMoreThanNewNodesCost(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		st := newWhatIf(w.Snapshot, w.Market)
-		worth := st.PodPrices(w.Snapshot, nil)
+		whatIf := newWhatIf(w.Snapshot, w.Market)
+		worth := whatIf.PodPrices(w.Snapshot, nil)
 		for part := range 4 {
 			cost, sum := 0.0, 0.0
-			for _, l := range st.PlanPods(gone(w.Snapshot, part)).Launches {
+			for _, l := range whatIf.PlanPods(gone(w.Snapshot, part)).Launches {
 				cost += l.Choice.Price
 				launched++
 				for _, p := range l.Pods {

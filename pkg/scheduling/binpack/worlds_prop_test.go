@@ -237,8 +237,8 @@ func TestRulesAboutItselfLeaveALonePodItsPlace(t *testing.T) {
 func alone(w *scenario.World, p cluster.Pod) *scenario.World {
 	out := *w
 	going := map[string]bool{}
-	for _, h := range w.Snapshot.StateNodes() {
-		going[h.Name()] = h.MarkedForDeletion()
+	for _, node := range w.Snapshot.StateNodes() {
+		going[node.Name()] = node.MarkedForDeletion()
 	}
 	out.Snapshot.Pods = slices.DeleteFunc(slices.Clone(w.Snapshot.Pods), func(o cluster.Pod) bool { return o.Provisionable() || going[o.NodeName] })
 	out.Snapshot.Pods = append(out.Snapshot.Pods, p)
@@ -255,9 +255,9 @@ func flexiblePool(w *scenario.World, name string) bool {
 func labelsOf(w *scenario.World, p plan.Plan) []string {
 	keys := []string{instancetypes.LabelZone, instancetypes.LabelCapacityType, instancetypes.LabelType, instancetypes.LabelArch, podclass.LabelHost}
 	if len(p.Launches) == 0 {
-		for _, h := range w.Snapshot.StateNodes() {
-			if h.Name() == p.Existing[0].Node {
-				return slices.DeleteFunc(keys, func(key string) bool { return key != podclass.LabelHost && h.Labels()[key] == "" })
+		for _, node := range w.Snapshot.StateNodes() {
+			if node.Name() == p.Existing[0].Node {
+				return slices.DeleteFunc(keys, func(key string) bool { return key != podclass.LabelHost && node.Labels()[key] == "" })
 			}
 		}
 	}

@@ -44,19 +44,19 @@ func (en *ExistingNodes) FindHosts(waiting map[*cluster.Pod]bool) {
 		}
 	}
 	var young []*Bin
-	for _, h := range en.All {
-		_, unused := slices.BinarySearch(en.S.Unused, h.Name())
-		if h.MarkedForDeletion() || h.Standby() || h.LostNode(en.S.Now) || unused ||
-			h.Node == nil && (h.Claim.Overdue(en.S.Now, en.S.Rules.RegistrationTimeout) ||
-				h.Claim.NeverLaunched(en.S.Now, en.S.Rules)) {
+	for _, node := range en.All {
+		_, unused := slices.BinarySearch(en.S.Unused, node.Name())
+		if node.MarkedForDeletion() || node.Standby() || node.LostNode(en.S.Now) || unused ||
+			node.Node == nil && (node.Claim.Overdue(en.S.Now, en.S.Rules.RegistrationTimeout) ||
+				node.Claim.NeverLaunched(en.S.Now, en.S.Rules)) {
 			continue
 		}
 		var pods []*cluster.Pod
-		if h.Node != nil {
-			pods = onNode[h.Node.Name]
+		if node.Node != nil {
+			pods = onNode[node.Node.Name]
 		}
-		b := en.HostBin(h, pods)
-		if h.Initialized() {
+		b := en.HostBin(node, pods)
+		if node.Initialized() {
 			en.Hosts = append(en.Hosts, b)
 		} else {
 			young = append(young, b)
@@ -66,21 +66,21 @@ func (en *ExistingNodes) FindHosts(waiting map[*cluster.Pod]bool) {
 }
 
 // HostBin is the host with the room that its pods and its daemons leave.
-func (en *ExistingNodes) HostBin(h cluster.StateNode, pods []*cluster.Pod) *Bin {
-	b := &Bin{Name: h.Name(), Known: en.labels.labelsOf(h), Exact: h.Registered(),
-		typed: h.Claim != nil && h.Claim.Labels[instancetypes.LabelType] != "", Taints: h.Taints(),
-		provides: func(part string) bool { return en.S.Provides(h, part) },
-		Disks:    podclass.AttachableOn(en.volumeLimitsOf(h), pods)}
-	if h.IsAwaitingPods(en.S.Now) {
-		b.Wanted = slices.DeleteFunc(h.Claim.NominatedPods(), func(name string) bool {
+func (en *ExistingNodes) HostBin(node cluster.StateNode, pods []*cluster.Pod) *Bin {
+	b := &Bin{Name: node.Name(), Known: en.labels.labelsOf(node), Exact: node.Registered(),
+		typed: node.Claim != nil && node.Claim.Labels[instancetypes.LabelType] != "", Taints: node.Taints(),
+		provides: func(part string) bool { return en.S.Provides(node, part) },
+		Disks:    podclass.AttachableOn(en.volumeLimitsOf(node), pods)}
+	if node.IsAwaitingPods(en.S.Now) {
+		b.Wanted = slices.DeleteFunc(node.Claim.NominatedPods(), func(name string) bool {
 			return slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return p.Key() == name })
 		})
 	}
-	b.daemons = en.comingDaemons(h, b)
+	b.daemons = en.comingDaemons(node, b)
 	var daemons, running, used resources.List
-	never := en.Catalog.oversizedOn(h.Pool())
+	never := en.Catalog.oversizedOn(node.Pool())
 	for i, d := range en.Catalog.Admissions.Daemons {
-		if b.AlternativeFor(d.Admission) >= 0 && d.Pod.Need.FitsIn(h.Allocatable()) && !slices.Contains(never, i) {
+		if b.AlternativeFor(d.Admission) >= 0 && d.Pod.Need.FitsIn(node.Allocatable()) && !slices.Contains(never, i) {
 			daemons = daemons.Add(d.Pod.Need)
 			b.Ports = append(b.Ports, d.Pod.HostPorts...)
 		}
@@ -93,9 +93,9 @@ func (en *ExistingNodes) HostBin(h cluster.StateNode, pods []*cluster.Pod) *Bin 
 			b.Ports = append(b.Ports, p.HostPorts...)
 		}
 	}
-	left := h.Allocatable().Sub(used).Sub(daemons.Sub(running).Max(resources.List{}))
-	if h.Claim != nil && h.Allocatable().IsZero() {
-		left, b.Ports = en.leastRoom(*h.Claim)
+	left := node.Allocatable().Sub(used).Sub(daemons.Sub(running).Max(resources.List{}))
+	if node.Claim != nil && node.Allocatable().IsZero() {
+		left, b.Ports = en.leastRoom(*node.Claim)
 	}
 	b.Room = en.dims.VectorOf(left)
 	en.dims.SetVolumes(b.Room, b.Disks.Free)
@@ -116,21 +116,21 @@ type nodeLabels struct {
 type NodeLabelsByName map[string]nodeLabels
 
 // labelsOf returns the known labels of the host, with its name.
-func (f NodeLabelsByName) labelsOf(h cluster.StateNode) requirements.Set {
-	if h.Node == nil {
-		return h.KnownLabels()
+func (l NodeLabelsByName) labelsOf(node cluster.StateNode) requirements.Set {
+	if node.Node == nil {
+		return node.KnownLabels()
 	}
-	have, ok := f[h.Node.Name]
-	if same := reflect.ValueOf(have.labels).Pointer() == reflect.ValueOf(h.Node.Labels).Pointer(); ok && same &&
-		h.Registered() {
+	have, ok := l[node.Node.Name]
+	if same := reflect.ValueOf(have.labels).Pointer() == reflect.ValueOf(node.Node.Labels).Pointer(); ok && same &&
+		node.Registered() {
 		return have.known
 	}
-	known := h.KnownLabels()
+	known := node.KnownLabels()
 	if _, ok := known.Get(podclass.LabelHost); !ok {
-		known = known.And(requirements.Of(podclass.LabelHost, h.Node.Name))
+		known = known.And(requirements.Of(podclass.LabelHost, node.Node.Name))
 	}
-	if f != nil && h.Registered() {
-		f[h.Node.Name] = nodeLabels{h.Node.Labels, known}
+	if l != nil && node.Registered() {
+		l[node.Node.Name] = nodeLabels{node.Node.Labels, known}
 	}
 	return known
 }
@@ -174,27 +174,27 @@ func (en *ExistingNodes) leastRoom(c cluster.Claim) (room resources.List, ports 
 func (en *ExistingNodes) StandingSpot() SpotUsage {
 	u := SpotUsage{ByPool: map[instancetypes.OfferingKey]int64{},
 		share: cmp.Or(en.S.Rules.MaxSpotPoolFraction, defaultSpotPoolShare)}
-	for _, h := range en.All {
-		if h.MarkedForDeletion() {
+	for _, node := range en.All {
+		if node.MarkedForDeletion() {
 			continue
 		}
-		u.Add(h.OfferingKey(), h.Capacity().CPU, 1)
+		u.Add(node.OfferingKey(), node.Capacity().CPU, 1)
 	}
 	return u
 }
 
 // volumeLimitsOf returns the number of volumes that the drivers of a host attach. Of one that is not initialized yet
 // its instance type tells as long as a driver does not. A node that reports no limit has none.
-func (en *ExistingNodes) volumeLimitsOf(h cluster.StateNode) map[string]int64 {
-	if h.Node != nil && h.Initialized() {
-		return h.Node.VolumeLimits
+func (en *ExistingNodes) volumeLimitsOf(node cluster.StateNode) map[string]int64 {
+	if node.Node != nil && node.Initialized() {
+		return node.Node.VolumeLimits
 	}
 	out := map[string]int64{}
-	if m := en.Catalog.byType[h.OfferingKey().Type]; m != nil {
-		maps.Copy(out, m.Volumes)
+	if t := en.Catalog.byType[node.OfferingKey().Type]; t != nil {
+		maps.Copy(out, t.Volumes)
 	}
-	if h.Node != nil {
-		maps.Copy(out, h.Node.VolumeLimits)
+	if node.Node != nil {
+		maps.Copy(out, node.Node.VolumeLimits)
 	}
 	return out
 }

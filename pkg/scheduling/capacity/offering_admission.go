@@ -172,8 +172,8 @@ func (o *Offering) meetsAlternative(a *podclass.Admission, i int) bool {
 
 // mayMeet reports whether nodes of the model can meet the requirement, which is about no label in which its offerings
 // differ.
-func (m *InstanceType) mayMeet(r requirements.Requirement) bool {
-	mine, defined := m.labelValues(r.Key)
+func (t *InstanceType) mayMeet(r requirements.Requirement) bool {
+	mine, defined := t.labelValues(r.Key)
 	if !defined {
 		return r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized
 	}

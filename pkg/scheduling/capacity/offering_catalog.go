@@ -131,8 +131,8 @@ func (b *CatalogBuilder) sold(sells func(class string) []instancetypes.Type) fun
 // addOfferings adds what the pool can launch.
 func (cat *Catalog) addOfferings(p *Pool) {
 	cat.Offerings = append(cat.Offerings, p.Offerings...)
-	for _, m := range p.allowed {
-		cat.byType[m.Type.Name] = m
+	for _, t := range p.allowed {
+		cat.byType[t.Type.Name] = t
 	}
 	for _, o := range p.Offerings {
 		if o.Reservation != nil {
@@ -235,9 +235,9 @@ func skipReason(p cluster.Pool, classes map[string]instancetypes.Class, now time
 func (cat *Catalog) CountUse(s *cluster.Snapshot, all []cluster.StateNode,
 	sold func(cluster.Pool) []instancetypes.Type) {
 	standing := map[string][]cluster.StateNode{}
-	for _, h := range all {
-		if h.Node != nil || !h.Claim.NeverLaunched(s.Now, s.Rules) {
-			standing[h.Pool()] = append(standing[h.Pool()], h)
+	for _, node := range all {
+		if node.Node != nil || !node.Claim.NeverLaunched(s.Now, s.Rules) {
+			standing[node.Pool()] = append(standing[node.Pool()], node)
 		}
 	}
 	for _, p := range cat.Pools {
@@ -296,8 +296,8 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 		o.InstanceType.sale = append(o.InstanceType.sale, o)
 	}
 	if len(p.Limited) > 0 {
-		for _, m := range p.ForSale {
-			p.Largest = p.Largest.Max(m.Type.Capacity)
+		for _, t := range p.ForSale {
+			p.Largest = p.Largest.Max(t.Type.Capacity)
 		}
 	}
 	for _, o := range p.Offerings {
@@ -321,12 +321,12 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster
 		}
 	}
 	as := b.catalog.Admissions
-	m := &InstanceType{id: len(p.Models), number: as.Models, Pool: p, Type: t,
+	it := &InstanceType{id: len(p.Models), number: as.Models, Pool: p, Type: t,
 		Volumes: limits.ExpectedOn(t.Name, t.EBSVolumes)}
-	p.allowed = append(p.allowed, m)
+	p.allowed = append(p.allowed, it)
 	as.Models++
 	all := make([]Offering, 0, len(t.Offerings))
-	m.Sells = make([]*Offering, 0, len(t.Offerings))
+	it.Sells = make([]*Offering, 0, len(t.Offerings))
 	for _, of := range t.Offerings {
 		if !of.Meets(p.Required) {
 			continue
@@ -334,17 +334,17 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster
 		if !(of.Price >= 0) || math.IsInf(of.Price, 0) { // NaN too
 			of.Available, of.Why, of.Price = false, fmt.Sprintf("at %v USD/h, which is no price", of.Price), 0
 		}
-		all = append(all, Offering{index: len(p.Offerings), InstanceType: m, Offering: of})
+		all = append(all, Offering{index: len(p.Offerings), InstanceType: it, Offering: of})
 		o := &all[len(all)-1]
-		m.Sells, p.Offerings = append(m.Sells, o), append(p.Offerings, o)
+		it.Sells, p.Offerings = append(it.Sells, o), append(p.Offerings, o)
 		for i, d := range as.Daemons {
 			if o.FirstAlternative(d.Admission) >= 0 {
 				o.Daemons = append(o.Daemons, i)
 			}
 		}
 	}
-	if len(m.Sells) > 0 {
-		m.Type, m.Open = p.chargedType(m), m.openLabels()
-		p.Models = append(p.Models, m)
+	if len(it.Sells) > 0 {
+		it.Type, it.Open = p.chargedType(it), it.openLabels()
+		p.Models = append(p.Models, it)
 	}
 }

@@ -144,13 +144,13 @@ func (b *Bin) awaits(x podclass.Exclusion) bool {
 
 // comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
 // those of any offering that it may become.
-func (en *ExistingNodes) comingDaemons(h cluster.StateNode, b *Bin) []int {
-	if h.Initialized() {
+func (en *ExistingNodes) comingDaemons(node cluster.StateNode, b *Bin) []int {
+	if node.Initialized() {
 		return nil
 	}
 	var out []int
-	if h.Claim != nil && h.Allocatable().IsZero() {
-		for _, o := range en.Catalog.becomes(*h.Claim) {
+	if node.Claim != nil && node.Allocatable().IsZero() {
+		for _, o := range en.Catalog.becomes(*node.Claim) {
 			out = append(out, o.Daemons...)
 		}
 		slices.Sort(out)

@@ -15,12 +15,12 @@ func (p *Pool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.Li
 // chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its
 // offerings costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2
 // gives.
-func (p *Pool) chargedType(m *InstanceType) *instancetypes.Type {
+func (p *Pool) chargedType(it *InstanceType) *instancetypes.Type {
 	if !p.LimitsPrice() {
-		return m.Type
+		return it.Type
 	}
-	t, dearest := *m.Type, 0.0
-	for _, o := range m.Sells {
+	t, dearest := *it.Type, 0.0
+	for _, o := range it.Sells {
 		if o.Available {
 			dearest = max(dearest, o.Price)
 		}

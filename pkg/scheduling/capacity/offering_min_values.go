@@ -51,8 +51,8 @@ func (p *Pool) MinValues() bool {
 // lacksValues reports whether all types of the pool together have too few values for its MinValues.
 func (p *Pool) lacksValues() bool {
 	opts := make([]TypeOption, len(p.Models))
-	for i, m := range p.Models {
-		opts[i] = TypeOption{Model: m, Offerings: m.Sells}
+	for i, t := range p.Models {
+		opts[i] = TypeOption{Model: t, Offerings: t.Sells}
 	}
 	return len(LackingMinValues(p.Required, opts)) > 0
 }

@@ -67,7 +67,7 @@ func (f *OptionFinder) optionLimitFor(set requirements.Set) optionLimit {
 }
 
 // reachedAt reports whether the options are enough when all others cost the price at least.
-func (e optionLimit) reachedAt(list []TypeOption, price float64) bool {
+func (l optionLimit) reachedAt(list []TypeOption, price float64) bool {
 	if len(list) == 0 {
 		return false
 	}
@@ -77,11 +77,11 @@ func (e optionLimit) reachedAt(list []TypeOption, price float64) bool {
 	}
 	n := 0
 	for _, o := range list {
-		if o.Best.Price <= min(price, least*e.margin) || o.Spot && o.Best.Price <= price {
+		if o.Best.Price <= min(price, least*l.margin) || o.Spot && o.Best.Price <= price {
 			n++
 		}
 	}
-	return n >= mostTypes || price > least*e.margin && n >= e.minSpotInstanceTypes
+	return n >= mostTypes || price > least*l.margin && n >= l.minSpotInstanceTypes
 }
 
 // TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offering.
@@ -121,31 +121,31 @@ func (f *OptionFinder) AnswerCount() int { return len(f.known) }
 // pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
 func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, all bool) ([]TypeOption,
 	requirements.Set) {
-	h := f.requirementsOf(p, loads)
+	r := f.requirementsOf(p, loads)
 	used, ports := f.SumLoads(loads)
 	alone := len(p.Limited) == 0 && len(ports) == 0 // then the same node was perhaps asked for just before
-	if alone && f.last.id == h.id && f.last.all == all && slices.Equal(f.last.used, used) {
-		return f.last.options, h.Set
+	if alone && f.last.id == r.id && f.last.all == all && slices.Equal(f.last.used, used) {
+		return f.last.options, r.Set
 	}
 	var out []TypeOption
-	e := f.optionLimitFor(h.Set)
-	for i, m := range p.ForSale { // by the cheapest offering that each has
-		if !all && e.reachedAt(out, m.sale[0].Price) {
+	l := f.optionLimitFor(r.Set)
+	for i, t := range p.ForSale { // by the cheapest offering that each has
+		if !all && l.reachedAt(out, t.sale[0].Price) {
 			break
 		}
-		if !m.hasRoomFor(used) {
+		if !t.hasRoomFor(used) {
 			continue
 		}
-		opt, ok := h.optionFor(i).holding(used, ports)
-		if ok && len(p.ExceededLimits(inUse, m.Type.Capacity)) == 0 {
+		opt, ok := r.optionFor(i).holding(used, ports)
+		if ok && len(p.ExceededLimits(inUse, t.Type.Capacity)) == 0 {
 			out = append(out, opt)
 		}
 	}
 	slices.SortFunc(out, TypeOption.ComparePrice)
 	if alone {
-		f.last = lastOptions{h.id, all, used, out}
+		f.last = lastOptions{r.id, all, used, out}
 	}
-	return out, h.Set
+	return out, r.Set
 }
 
 // RequirementsOf tells what a node of the pool must meet to hold the loads: the pool's own requirements and, of each
@@ -167,30 +167,30 @@ func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirement
 		id = binary.AppendVarint(id, int64(x))
 	}
 	isLate := func(l PodLoad) bool { return l.Alt >= manyAlts }
-	if h, ok := f.known[string(id)]; ok && !slices.ContainsFunc(loads, isLate) {
-		return h
+	if r, ok := f.known[string(id)]; ok && !slices.ContainsFunc(loads, isLate) {
+		return r
 	}
-	h := &loadRequirements{id: string(id), Set: p.Required, pool: p, options: make([]*TypeOption, len(p.ForSale))}
+	reqs := &loadRequirements{id: string(id), Set: p.Required, pool: p, options: make([]*TypeOption, len(p.ForSale))}
 	keys := map[string]int{} // how many ask for it
 	for i, l := range loads {
 		if slices.ContainsFunc(loads[:i],
 			func(o PodLoad) bool { return o.Admission == l.Admission && o.Alt == l.Alt }) {
 			continue
 		}
-		h.loads = append(h.loads, PodLoad{Admission: l.Admission, Alt: l.Alt})
+		reqs.loads = append(reqs.loads, PodLoad{Admission: l.Admission, Alt: l.Alt})
 		alt := l.Admission.Alternatives[l.Alt]
-		h.Set = h.Set.AndSet(alt)
+		reqs.Set = reqs.Set.AndSet(alt)
 		for _, r := range alt.All() {
 			keys[r.Key]++
 		}
 	}
-	for _, r := range h.Set.All() {
+	for _, r := range reqs.Set.All() {
 		if keys[r.Key] > 1 && !podclass.VariesByOffering(r.Key) {
-			h.joint = append(h.joint, r)
+			reqs.joint = append(reqs.joint, r)
 		}
 	}
-	f.rememberAnswers()[h.id] = h
-	return h
+	f.rememberAnswers()[reqs.id] = reqs
+	return reqs
 }
 
 // loadRequirements holds what a node of a pool must meet to hold some loads, and the models that can, as far as they
@@ -207,35 +207,35 @@ type loadRequirements struct {
 
 // optionFor is the pool's model for sale at that place with the offerings, cheapest first, that every load and the
 // joint requirements of all allow.
-func (h *loadRequirements) optionFor(i int) *TypeOption {
-	if h.options[i] == nil {
-		m := h.pool.ForSale[i]
-		opt := &TypeOption{Model: m}
-		if m.meetsRequirements(h.joint) {
-			for _, o := range m.sale {
-				if o.AllowsLoads(h.loads) {
+func (r *loadRequirements) optionFor(i int) *TypeOption {
+	if r.options[i] == nil {
+		t := r.pool.ForSale[i]
+		opt := &TypeOption{Model: t}
+		if t.meetsRequirements(r.joint) {
+			for _, o := range t.sale {
+				if o.AllowsLoads(r.loads) {
 					opt.Offerings = append(opt.Offerings, o)
 				}
 			}
 		}
-		h.options[i] = opt
+		r.options[i] = opt
 	}
-	return h.options[i]
+	return r.options[i]
 }
 
 // holding is the option with those of its offerings, cheapest first, that have so much room and the ports free; false
 // when none has.
-func (x *TypeOption) holding(used []int64, ports []cluster.HostPort) (TypeOption, bool) {
-	opt := TypeOption{Model: x.Model}
-	for _, o := range x.Offerings {
-		if !AtLeast(o.Room, used) || cluster.PortsConflict(ports, o.Ports) {
+func (o *TypeOption) holding(used []int64, ports []cluster.HostPort) (TypeOption, bool) {
+	opt := TypeOption{Model: o.Model}
+	for _, offering := range o.Offerings {
+		if !AtLeast(offering.Room, used) || cluster.PortsConflict(ports, offering.Ports) {
 			continue
 		}
 		if opt.Best == nil {
-			opt.Best = o
+			opt.Best = offering
 		}
-		opt.Offerings = append(opt.Offerings, o)
-		opt.Spot = opt.Spot || o.CapacityType == instancetypes.Spot
+		opt.Offerings = append(opt.Offerings, offering)
+		opt.Spot = opt.Spot || offering.CapacityType == instancetypes.Spot
 	}
 	return opt, opt.Best != nil
 }
@@ -249,13 +249,13 @@ type lastOptions struct {
 }
 
 // ComparePrice orders options by price, among equals by name.
-func (x TypeOption) ComparePrice(y TypeOption) int {
-	return cmp.Or(cmp.Compare(x.Best.Price, y.Best.Price), strings.Compare(x.Model.Type.Name, y.Model.Type.Name))
+func (o TypeOption) ComparePrice(y TypeOption) int {
+	return cmp.Or(cmp.Compare(o.Best.Price, y.Best.Price), strings.Compare(o.Model.Type.Name, y.Model.Type.Name))
 }
 
 // hasRoomFor reports whether some node of the model has so much room.
-func (m *InstanceType) hasRoomFor(used []int64) bool {
-	return slices.ContainsFunc(m.sale, func(o *Offering) bool { return AtLeast(o.Room, used) })
+func (t *InstanceType) hasRoomFor(used []int64) bool {
+	return slices.ContainsFunc(t.sale, func(o *Offering) bool { return AtLeast(o.Room, used) })
 }
 
 // AllowsLoads reports whether each of the loads may be on a node of the offering.
@@ -269,9 +269,9 @@ func (o *Offering) AllowsLoads(loads []PodLoad) bool {
 }
 
 // meetsRequirements reports whether the model's nodes can have labels that meet the requirements.
-func (m *InstanceType) meetsRequirements(list []requirements.Requirement) bool {
+func (t *InstanceType) meetsRequirements(list []requirements.Requirement) bool {
 	for _, r := range list {
-		mine, ok := m.labelValues(r.Key)
+		mine, ok := t.labelValues(r.Key)
 		if !ok && !r.AllowsAbsent() || ok && !mine.Overlaps(r) {
 			return false
 		}

@@ -148,9 +148,9 @@ func ofInstance(key string) bool {
 
 // labelValues returns the known values of a label of the model's nodes, many where offerings or pods decide; false when
 // they do not carry it.
-func (m *InstanceType) labelValues(key string) (requirements.Requirement, bool) {
-	mine, ok := m.Pool.Required.Get(key)
-	theirs, defined := m.Type.Requirements.Get(key)
+func (t *InstanceType) labelValues(key string) (requirements.Requirement, bool) {
+	mine, ok := t.Pool.Required.Get(key)
+	theirs, defined := t.Type.Requirements.Get(key)
 	switch {
 	case ok && defined:
 		return mine.Intersect(theirs), true
@@ -162,18 +162,18 @@ func (m *InstanceType) labelValues(key string) (requirements.Requirement, bool) 
 
 // openLabels are the labels of the model's nodes that the pods of a node decide: those for which the pool's author or
 // the instance type leaves several values, but for those in which offerings differ, for a node is of one offering.
-func (m *InstanceType) openLabels() requirements.Set {
+func (t *InstanceType) openLabels() requirements.Set {
 	var s requirements.Set
-	for _, key := range m.Pool.open {
-		if r, ok := m.labelValues(key); ok {
+	for _, key := range t.Pool.open {
+		if r, ok := t.labelValues(key); ok {
 			s = s.And(r)
 		}
 	}
-	for _, r := range m.Type.Requirements.All() {
+	for _, r := range t.Type.Requirements.All() {
 		if _, single := r.Single(); single || len(r.Values) == 0 || podclass.VariesByOffering(r.Key) {
 			continue
 		}
-		r, _ = m.labelValues(r.Key)
+		r, _ = t.labelValues(r.Key)
 		if _, single := r.Single(); !single {
 			s = s.And(r)
 		}
@@ -185,24 +185,24 @@ func (m *InstanceType) openLabels() requirements.Set {
 // as the largest type it may become, so that limits hold whatever EC2 gives.
 func (p *Pool) countUsage(hosts []cluster.StateNode, types func() []instancetypes.Type) PoolUsage {
 	var u PoolUsage
-	for _, h := range hosts {
-		if h.Deleting() {
+	for _, node := range hosts {
+		if node.Deleting() {
 			continue
 		}
 		u.Nodes++
-		c := h.Capacity()
-		if c.IsZero() && h.Claim != nil {
+		c := node.Capacity()
+		if c.IsZero() && node.Claim != nil {
 			for _, t := range types() {
-				if h.Claim.Requirements.Has(instancetypes.LabelType, t.Name) &&
-					h.Claim.Requirements.Intersects(t.Requirements) {
+				if node.Claim.Requirements.Has(instancetypes.LabelType, t.Name) &&
+					node.Claim.Requirements.Intersects(t.Requirements) {
 					c = c.Max(t.Capacity)
 				}
 			}
-			c = c.Max(h.Claim.Requests)
+			c = c.Max(node.Claim.Requests)
 		}
 		u.List = u.List.Add(c)
 		if p.LimitsPrice() {
-			u.List = u.List.Add(resources.List{}.With(cluster.LimitUSD, h.LimitCharge(types())))
+			u.List = u.List.Add(resources.List{}.With(cluster.LimitUSD, node.LimitCharge(types())))
 		}
 	}
 	return u
@@ -232,12 +232,12 @@ func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
 		if p.Name != c.Pool {
 			continue
 		}
-		for _, m := range p.Models {
-			if !c.Requirements.Has(instancetypes.LabelType, m.Type.Name) ||
-				!c.Requirements.Intersects(m.Type.Requirements) {
+		for _, t := range p.Models {
+			if !c.Requirements.Has(instancetypes.LabelType, t.Type.Name) ||
+				!c.Requirements.Intersects(t.Type.Requirements) {
 				continue
 			}
-			for _, o := range m.Sells {
+			for _, o := range t.Sells {
 				if c.Requirements.Has(instancetypes.LabelZone, o.Zone) &&
 					c.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
 					out = append(out, o)
@@ -250,9 +250,9 @@ func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
 
 // DiffersByOffering reports whether nodes of the model have more room, or other ports taken, in one place than in
 // another.
-func (m *InstanceType) DiffersByOffering() bool {
-	return slices.ContainsFunc(m.Sells, func(o *Offering) bool {
-		return !slices.Equal(o.Daemons, m.Sells[0].Daemons) || !slices.Equal(o.Room, m.Sells[0].Room)
+func (t *InstanceType) DiffersByOffering() bool {
+	return slices.ContainsFunc(t.Sells, func(o *Offering) bool {
+		return !slices.Equal(o.Daemons, t.Sells[0].Daemons) || !slices.Equal(o.Room, t.Sells[0].Room)
 	})
 }
 

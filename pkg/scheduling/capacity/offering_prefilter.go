@@ -38,76 +38,76 @@ func (b *CatalogBuilder) setAside() {
 	if !b.catalog.HasMany() {
 		return
 	}
-	c := &poolFilter{b: b, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
+	f := &poolFilter{b: b, named: map[string]bool{}, keys: map[string]bool{}, alike: map[string]int{},
 		full: map[string]bool{}}
-	c.prepareFilter()
+	f.prepareFilter()
 	for _, p := range b.catalog.Pools {
-		p.Aside = c.asideReason(p)
+		p.Aside = f.asideReason(p)
 	}
 }
 
-func (c *poolFilter) prepareFilter() {
-	softTaint := c.b.S.HasSoftTaints()
-	for _, k := range c.b.Classes.List {
-		list := podclass.RelaxationSteps(k.Pod, c.b.S.Rules.IgnorePreferences, softTaint)
-		c.asks = append(c.asks, c.b.catalog.Admissions.AdmissionOf(list[len(list)-1]))
+func (f *poolFilter) prepareFilter() {
+	softTaint := f.b.S.HasSoftTaints()
+	for _, class := range f.b.Classes.List {
+		list := podclass.RelaxationSteps(class.Pod, f.b.S.Rules.IgnorePreferences, softTaint)
+		f.asks = append(f.asks, f.b.catalog.Admissions.AdmissionOf(list[len(list)-1]))
 		for _, x := range list {
-			c.noteKeys(x.NodeAlternatives(true))
+			f.noteKeys(x.NodeAlternatives(true))
 		}
 	}
-	c.asks = podclass.DistinctAdmissions(c.asks)
-	for _, d := range c.b.catalog.Admissions.Daemons {
-		c.noteKeys(d.Admission.Alternatives)
+	f.asks = podclass.DistinctAdmissions(f.asks)
+	for _, d := range f.b.catalog.Admissions.Daemons {
+		f.noteKeys(d.Admission.Alternatives)
 	}
-	for i := range c.b.S.Pods {
-		podclass.AddTopologyKeys(&c.b.S.Pods[i], c.keys)
+	for i := range f.b.S.Pods {
+		podclass.AddTopologyKeys(&f.b.S.Pods[i], f.keys)
 	}
-	c.byPool = c.keys[api.LabelNodePool]
-	for _, h := range c.b.All {
-		if h.Claim != nil && h.Allocatable().IsZero() {
-			c.named[h.Pool()] = true // what it may become has to be known
+	f.byPool = f.keys[api.LabelNodePool]
+	for _, node := range f.b.All {
+		if node.Claim != nil && node.Allocatable().IsZero() {
+			f.named[node.Pool()] = true // what it may become has to be known
 		}
 	}
 }
 
 // noteKeys notes the keys that somebody looks at, and pools by their names.
-func (c *poolFilter) noteKeys(alternatives []requirements.Set) {
+func (f *poolFilter) noteKeys(alternatives []requirements.Set) {
 	for _, alt := range alternatives {
 		for _, r := range alt.All() {
 			if r.Key != api.LabelNodePool {
-				c.keys[r.Key] = true
+				f.keys[r.Key] = true
 				continue
 			}
 			for _, v := range r.Values {
-				c.named[v] = true
+				f.named[v] = true
 			}
 		}
 	}
 }
 
 // asideReason says why nobody looks at what the pool can launch, empty when somebody does.
-func (c *poolFilter) asideReason(p *Pool) string {
-	if !slices.ContainsFunc(c.asks, func(a *podclass.Admission) bool { return p.MayAdmit(a) }) && !c.named[p.Name] {
+func (f *poolFilter) asideReason(p *Pool) string {
+	if !slices.ContainsFunc(f.asks, func(a *podclass.Admission) bool { return p.MayAdmit(a) }) && !f.named[p.Name] {
 		return "no pod that waits may be on its nodes"
 	}
 	if over := p.exhaustedLimits(); over != "" {
 		return over
 	}
-	if c.named[p.Name] || c.byPool {
+	if f.named[p.Name] || f.byPool {
 		return ""
 	}
 	unseen := []string{api.LabelNodePool}
 	for _, r := range p.Required.All() {
-		if !podclass.IsWellKnownLabel(r.Key) && !c.keys[r.Key] {
+		if !podclass.IsWellKnownLabel(r.Key) && !f.keys[r.Key] {
 			unseen = append(unseen, r.Key)
 		}
 	}
 	id := fmt.Sprintf("%d|%s|%v", p.Weight, p.Required.Without(unseen...).FullText(), p.Taints)
-	if c.full[id] || c.alike[id] >= mostAlike {
+	if f.full[id] || f.alike[id] >= mostAlike {
 		return "it is like other pools, which are used first"
 	}
-	c.alike[id]++
-	c.full[id] = len(p.Limited) == 0
+	f.alike[id]++
+	f.full[id] = len(p.Limited) == 0
 	return ""
 }
 

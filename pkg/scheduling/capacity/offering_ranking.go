@@ -66,11 +66,11 @@ func NewRanking(offerings []*Offering, dims int) *ShareRanking {
 
 // MinShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the
 // offerings that the admission allows; NoPrice where there is none.
-func (r *ShareRanking) MinShare(admit *podclass.Admission, k *podclass.Class) float64 {
-	id := pricedNeed{admit, k.Shape}
+func (r *ShareRanking) MinShare(admit *podclass.Admission, class *podclass.Class) float64 {
+	id := pricedNeed{admit, class.Shape}
 	p, ok := r.known[id]
 	if !ok {
-		p = r.MinShareOf(admit, k.Need)
+		p = r.MinShareOf(admit, class.Need)
 		r.known[id] = p
 	}
 	return p
@@ -143,19 +143,19 @@ func DominantShare(need, room []int64) float64 {
 
 // MinPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
 // offerings that are available now.
-func (cat *Catalog) MinPriceShare(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
-	return cat.Sale.MinShare(cat.Admissions.PinnedAdmission(v.Admission, pins), v.Class)
+func (cat *Catalog) MinPriceShare(pod *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
+	return cat.Sale.MinShare(cat.Admissions.PinnedAdmission(pod.Admission, pins), pod.Class)
 }
 
 // CheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; NoPrice for none.
-func (cat *Catalog) CheapestNode(v *podclass.RelaxedPod) float64 {
+func (cat *Catalog) CheapestNode(pod *podclass.RelaxedPod) float64 {
 	best := NoPrice
 	for _, p := range cat.Pools {
 		for _, o := range p.Sale { // cheapest first
 			if o.Price >= best {
 				break
 			}
-			if FitCount(v.Class.Need, o.Room) > 0 && o.FirstAlternative(v.Admission) >= 0 {
+			if FitCount(pod.Class.Need, o.Room) > 0 && o.FirstAlternative(pod.Admission) >= 0 {
 				best = o.Price
 			}
 		}
@@ -164,8 +164,8 @@ func (cat *Catalog) CheapestNode(v *podclass.RelaxedPod) float64 {
 }
 
 // ForSome reports whether a node for a pod of the view is for sale, or reserved.
-func (cat *Catalog) ForSome(v *podclass.RelaxedPod) bool {
+func (cat *Catalog) ForSome(pod *podclass.RelaxedPod) bool {
 	return slices.ContainsFunc(cat.Pools, func(p *Pool) bool {
-		return p.sells(v.Class, v.Admission) || p.reserves(v.Class, v.Admission)
+		return p.sells(pod.Class, pod.Admission) || p.reserves(pod.Class, pod.Admission)
 	})
 }

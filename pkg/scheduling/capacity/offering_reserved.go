@@ -18,11 +18,11 @@ func (cat *Catalog) ReservationSlots(all []cluster.StateNode, committed map[stri
 			out[r.ID] = r.Remaining // the least that is said anywhere
 		}
 	}
-	for _, h := range all {
-		if len(out) == 0 || h.Claim == nil || h.Claim.ProviderID != "" || h.Deleting() {
+	for _, node := range all {
+		if len(out) == 0 || node.Claim == nil || node.Claim.ProviderID != "" || node.Deleting() {
 			continue
 		}
-		if id := reservationOf(*h.Claim); id != "" {
+		if id := reservationOf(*node.Claim); id != "" {
 			out[id]--
 		}
 	}
@@ -59,13 +59,15 @@ func reservationOf(c cluster.Claim) string {
 }
 
 // sells reports whether the pool could make a node for a pod of the class, were it alone, that no reservation has.
-func (p *Pool) sells(k *podclass.Class, admit *podclass.Admission) bool {
+func (p *Pool) sells(class *podclass.Class, admit *podclass.Admission) bool {
 	return !p.inflexible && !p.refuses(admit) && slices.ContainsFunc(p.Sale,
-		func(o *Offering) bool { return DominantShare(k.Need, o.Room) <= 1 && o.FirstAlternative(admit) >= 0 })
+		func(o *Offering) bool {
+			return DominantShare(class.Need, o.Room) <= 1 && o.FirstAlternative(admit) >= 0
+		})
 }
 
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
-func (p *Pool) reserves(k *podclass.Class, admit *podclass.Admission) bool {
+func (p *Pool) reserves(class *podclass.Class, admit *podclass.Admission) bool {
 	return p.MayBeOneType && slices.ContainsFunc(p.Reserved,
-		func(o *Offering) bool { return FitCount(k.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
+		func(o *Offering) bool { return FitCount(class.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 }

@@ -31,14 +31,14 @@ func (cat *Catalog) ByWeight() [][]*Pool {
 }
 
 // TierSells reports whether pools of that weight have a node for sale that can hold a pod of the class.
-func (cat *Catalog) TierSells(i int, admit *podclass.Admission, k *podclass.Class) bool {
+func (cat *Catalog) TierSells(i int, admit *podclass.Admission, class *podclass.Class) bool {
 	x := cat.weights
-	id := pricedNeed{admit, k.Shape}
+	id := pricedNeed{admit, class.Shape}
 	yes, ok := x.known[i][id]
 	if !ok {
 		yes = slices.ContainsFunc(x.pools[i], func(p *Pool) bool {
 			return !p.refuses(admit) && slices.ContainsFunc(p.Sale,
-				func(o *Offering) bool { return FitCount(k.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
+				func(o *Offering) bool { return FitCount(class.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 		})
 		x.known[i][id] = yes
 	}
@@ -47,9 +47,9 @@ func (cat *Catalog) TierSells(i int, admit *podclass.Admission, k *podclass.Clas
 
 // HeaviestTier is the index of the heaviest pools that sell a node for pods of the class with the admission, -1 for
 // none.
-func (cat *Catalog) HeaviestTier(admit *podclass.Admission, k *podclass.Class) int {
+func (cat *Catalog) HeaviestTier(admit *podclass.Admission, class *podclass.Class) int {
 	for i := range cat.ByWeight() {
-		if cat.TierSells(i, admit, k) {
+		if cat.TierSells(i, admit, class) {
 			return i
 		}
 	}
@@ -57,15 +57,15 @@ func (cat *Catalog) HeaviestTier(admit *podclass.Admission, k *podclass.Class) i
 }
 
 // HomeIn is HeaviestTier for a view that is tied to domains, 0 where all pools weigh the same.
-func (cat *Catalog) HomeIn(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
+func (cat *Catalog) HomeIn(pod *podclass.RelaxedPod, pins []podclass.DomainPin) int {
 	if len(cat.ByWeight()) < 2 {
 		return 0
 	}
-	admit := cat.Admissions.PinnedAdmission(v.Admission, pins)
-	if i := cat.HeaviestTier(admit, v.Class); i >= 0 {
+	admit := cat.Admissions.PinnedAdmission(pod.Admission, pins)
+	if i := cat.HeaviestTier(admit, pod.Class); i >= 0 {
 		return i
 	}
 	return slices.IndexFunc(cat.ByWeight(), func(pools []*Pool) bool {
-		return slices.ContainsFunc(pools, func(p *Pool) bool { return p.reserves(v.Class, admit) })
+		return slices.ContainsFunc(pools, func(p *Pool) bool { return p.reserves(pod.Class, admit) })
 	})
 }

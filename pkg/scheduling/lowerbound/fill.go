@@ -72,153 +72,153 @@ func NewFiller(dims int, caps []float64) *KnapsackSolver {
 
 // Fill finds the best fill of room from the listed items, of which most[i] are to be had of items[i]. It returns an
 // upper bound of its value that holds even where rounding or a step limit kept it from the best.
-func (f *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) float64 {
-	f.readItems(items, room)
-	f.startBasis(b)
-	if !f.invertBasis(b) {
-		f.restart(b)
+func (s *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) float64 {
+	s.readItems(items, room)
+	s.startBasis(b)
+	if !s.invertBasis(b) {
+		s.restart(b)
 	}
-	f.basicAmounts(most, b)
-	for r, x := range f.has {
+	s.basicAmounts(most, b)
+	for r, x := range s.has {
 		if p := b.rows[r]; x < -spill || p >= 0 && x > most[p]+spill { // there is less now: begin with nothing
-			f.restart(b)
-			f.basicAmounts(most, b)
+			s.restart(b)
+			s.basicAmounts(most, b)
 			break
 		}
 	}
 	for range mostPivots {
-		if !f.pivotStep(most, b) {
+		if !s.pivotStep(most, b) {
 			break
 		}
 	}
 	for i := range items {
-		f.N[i] = 0
+		s.N[i] = 0
 		if b.upper[i] {
-			f.N[i] = most[i]
+			s.N[i] = most[i]
 		}
 	}
 	for r, p := range b.rows {
 		if p >= 0 {
-			f.N[p] = max(0, min(f.has[r], most[p]))
+			s.N[p] = max(0, min(s.has[r], most[p]))
 		}
 	}
-	return f.dualBound(most)
+	return s.dualBound(most)
 }
 
 // readItems finds the rows that the items take of, and what of each.
-func (f *KnapsackSolver) readItems(items []int32, room []float64) {
-	f.rows = f.rows[:0]
-	for r := range f.Price {
-		if slices.ContainsFunc(items, func(item int32) bool { return f.itemColumn(item, r) > 0 }) {
-			f.rows = append(f.rows, r)
+func (s *KnapsackSolver) readItems(items []int32, room []float64) {
+	s.rows = s.rows[:0]
+	for r := range s.Price {
+		if slices.ContainsFunc(items, func(item int32) bool { return s.itemColumn(item, r) > 0 }) {
+			s.rows = append(s.rows, r)
 		}
 	}
-	n := len(f.rows)
-	if cap(f.N) < len(items) {
-		f.N, f.basic, f.values = make([]float64, len(items)), make([]bool, len(items)), make([]float64, len(items))
+	n := len(s.rows)
+	if cap(s.N) < len(items) {
+		s.N, s.basic, s.values = make([]float64, len(items)), make([]bool, len(items)), make([]float64, len(items))
 	}
-	f.N, f.basic, f.values = f.N[:len(items)], f.basic[:len(items)], f.values[:len(items)]
-	if cap(f.takes) < n*len(items) {
-		f.takes = make([]float64, n*len(items))
+	s.N, s.basic, s.values = s.N[:len(items)], s.basic[:len(items)], s.values[:len(items)]
+	if cap(s.takes) < n*len(items) {
+		s.takes = make([]float64, n*len(items))
 	}
-	f.takes = f.takes[:n*len(items)]
+	s.takes = s.takes[:n*len(items)]
 	for i, item := range items {
-		f.values[i] = f.Value[item]
-		for r, row := range f.rows {
-			f.takes[i*n+r] = f.itemColumn(item, row)
+		s.values[i] = s.Value[item]
+		for r, row := range s.rows {
+			s.takes[i*n+r] = s.itemColumn(item, row)
 		}
 	}
-	f.room, f.prices, f.has = f.room[:n], f.prices[:n], f.has[:n]
-	f.step, f.column = f.step[:n], f.column[:n]
-	f.inverse, f.matrix = f.inverse[:n*n], f.matrix[:n*n]
-	for r, row := range f.rows {
-		f.room[r] = f.rowCapacity(row, room)
+	s.room, s.prices, s.has = s.room[:n], s.prices[:n], s.has[:n]
+	s.step, s.column = s.step[:n], s.column[:n]
+	s.inverse, s.matrix = s.inverse[:n*n], s.matrix[:n*n]
+	for r, row := range s.rows {
+		s.room[r] = s.rowCapacity(row, room)
 	}
 }
 
 // itemColumn returns how much of the resource, or of dims and the group, one item takes.
-func (f *KnapsackSolver) itemColumn(item int32, row int) float64 {
-	if row < f.dims {
-		return f.Need[int(item)*f.dims+row]
+func (s *KnapsackSolver) itemColumn(item int32, row int) float64 {
+	if row < s.dims {
+		return s.Need[int(item)*s.dims+row]
 	}
-	if int(f.Group[item]) == row-f.dims {
+	if int(s.Group[item]) == row-s.dims {
 		return 1
 	}
 	return 0
 }
 
 // rowCapacity returns the amount of the resource in room, or, for rows from dims on, the cap of the group.
-func (f *KnapsackSolver) rowCapacity(row int, room []float64) float64 {
-	if row < f.dims {
+func (s *KnapsackSolver) rowCapacity(row int, room []float64) float64 {
+	if row < s.dims {
 		return room[row]
 	}
-	return f.Caps[row-f.dims]
+	return s.Caps[row-s.dims]
 }
 
 // pivotStep improves the fill by one step; false when it is the best.
-func (f *KnapsackSolver) pivotStep(most []float64, b *Basis) bool {
+func (s *KnapsackSolver) pivotStep(most []float64, b *Basis) bool {
 	n := len(b.rows)
-	clear(f.prices)
+	clear(s.prices)
 	for r, p := range b.rows {
 		if p < 0 {
 			continue
 		}
-		v := f.values[p]
-		for k, x := range f.inverse[r*n : r*n+n] {
-			f.prices[k] += v * x
+		v := s.values[p]
+		for k, x := range s.inverse[r*n : r*n+n] {
+			s.prices[k] += v * x
 		}
 	}
-	enter, sign := f.chooseEntering(most, b)
+	enter, sign := s.chooseEntering(most, b)
 	if sign == 0 {
 		return false
 	}
 	if enter >= 0 {
-		copy(f.column, f.takes[enter*n:(enter+1)*n])
+		copy(s.column, s.takes[enter*n:(enter+1)*n])
 	} else {
-		clear(f.column)
-		f.column[-1-enter] = 1
+		clear(s.column)
+		s.column[-1-enter] = 1
 	}
 	for r := range n {
-		f.step[r] = 0
-		for k, x := range f.inverse[r*n : r*n+n] {
-			f.step[r] += x * f.column[k]
+		s.step[r] = 0
+		for k, x := range s.inverse[r*n : r*n+n] {
+			s.step[r] += x * s.column[k]
 		}
 	}
-	length, leave, toUpper := f.ratioTest(enter, sign, most, b)
+	length, leave, toUpper := s.ratioTest(enter, sign, most, b)
 	if leave < 0 && enter < 0 {
 		return false // cannot be: slacks are bounded by the room
 	}
 	for r := range n {
-		f.has[r] -= sign * length * f.step[r]
+		s.has[r] -= sign * length * s.step[r]
 	}
 	if leave < 0 { // it goes from one of its bounds to the other
 		b.upper[enter] = sign > 0
 		return true
 	}
-	f.exchangeBasis(b, enter, leave, toUpper)
-	f.has[leave] = length
+	s.exchangeBasis(b, enter, leave, toUpper)
+	s.has[leave] = length
 	if sign < 0 {
-		f.has[leave] = most[enter] - length
+		s.has[leave] = most[enter] - length
 	}
 	return true
 }
 
 // ratioTest tells how far what enters can go until something is used up or at its most: the row of that, or -1 when it
 // is what enters itself.
-func (f *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *Basis) (length float64, leave int,
+func (s *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *Basis) (length float64, leave int,
 	toUpper bool) {
 	length, leave = math.Inf(1), -1
 	if enter >= 0 {
 		length = most[enter]
 	}
 	for r, p := range b.rows {
-		switch w := sign * f.step[r]; {
+		switch w := sign * s.step[r]; {
 		case w > tolerance:
-			if t := max(0, f.has[r]) / w; t < length {
+			if t := max(0, s.has[r]) / w; t < length {
 				length, leave, toUpper = t, r, false
 			}
 		case w < -tolerance && p >= 0:
-			if t := max(0, most[p]-f.has[r]) / -w; t < length {
+			if t := max(0, most[p]-s.has[r]) / -w; t < length {
 				length, leave, toUpper = t, r, true
 			}
 		}
@@ -228,13 +228,13 @@ func (f *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *B
 
 // chooseEntering chooses what comes into the basis: the item or slack with the greatest gain. sign is -1 for an item
 // that is at its most and should become fewer, 0 when nothing gains.
-func (f *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, sign float64) {
+func (s *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, sign float64) {
 	best := tolerance
-	for i := range f.values {
-		if f.basic[i] || most[i] <= 0 {
+	for i := range s.values {
+		if s.basic[i] || most[i] <= 0 {
 			continue
 		}
-		d := f.reducedGain(i)
+		d := s.reducedGain(i)
 		switch {
 		case !b.upper[i] && d > best:
 			enter, sign, best = i, 1, d
@@ -242,7 +242,7 @@ func (f *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, si
 			enter, sign, best = i, -1, -d
 		}
 	}
-	for r, p := range f.prices {
+	for r, p := range s.prices {
 		if -p > best {
 			enter, sign, best = -1-r, 1, -p
 		}
@@ -251,10 +251,10 @@ func (f *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, si
 }
 
 // reducedGain returns the worth of one of the item at the position beyond the price of what it takes.
-func (f *KnapsackSolver) reducedGain(i int) float64 {
-	d := f.values[i]
-	takes := f.takes[i*len(f.prices):][:len(f.prices)]
-	for r, p := range f.prices {
+func (s *KnapsackSolver) reducedGain(i int) float64 {
+	d := s.values[i]
+	takes := s.takes[i*len(s.prices):][:len(s.prices)]
+	for r, p := range s.prices {
 		d -= p * takes[r]
 	}
 	return d
@@ -262,16 +262,16 @@ func (f *KnapsackSolver) reducedGain(i int) float64 {
 
 // dualBound returns the bound that the prices of rows prove. No fill is worth more than all that the node has at these
 // prices, and what some items are worth beyond the price of what they take.
-func (f *KnapsackSolver) dualBound(most []float64) float64 {
+func (s *KnapsackSolver) dualBound(most []float64) float64 {
 	sum := 0.0
-	clear(f.Price)
-	for r, p := range f.prices {
-		f.prices[r] = max(0, p)
-		f.Price[f.rows[r]] = f.prices[r]
-		sum += f.prices[r] * f.room[r]
+	clear(s.Price)
+	for r, p := range s.prices {
+		s.prices[r] = max(0, p)
+		s.Price[s.rows[r]] = s.prices[r]
+		sum += s.prices[r] * s.room[r]
 	}
 	for i, n := range most {
-		if d := f.reducedGain(i); d > 0 {
+		if d := s.reducedGain(i); d > 0 {
 			sum += d * n
 		}
 	}
@@ -280,19 +280,19 @@ func (f *KnapsackSolver) dualBound(most []float64) float64 {
 
 // UpperBound is an upper bound of the value of any fill of room, as Fill returns it, that these prices of resources and
 // places, none of them below 0, prove.
-func (f *KnapsackSolver) UpperBound(items []int32, most, room, prices []float64) float64 {
+func (s *KnapsackSolver) UpperBound(items []int32, most, room, prices []float64) float64 {
 	sum := 0.0
-	f.rows = f.rows[:0] // those with a price
+	s.rows = s.rows[:0] // those with a price
 	for row, p := range prices {
 		if p > 0 {
-			f.rows = append(f.rows, row)
-			sum += p * f.rowCapacity(row, room)
+			s.rows = append(s.rows, row)
+			sum += p * s.rowCapacity(row, room)
 		}
 	}
 	for i, item := range items {
-		d := f.Value[item]
-		for _, row := range f.rows {
-			d -= prices[row] * f.itemColumn(item, row)
+		d := s.Value[item]
+		for _, row := range s.rows {
+			d -= prices[row] * s.itemColumn(item, row)
 		}
 		if d > 0 {
 			sum += d * most[i]

@@ -9,60 +9,60 @@ type Basis struct {
 }
 
 // startBasis begins with the basis, or with one in which a node holds nothing where that is none of these items.
-func (f *KnapsackSolver) startBasis(b *Basis) {
-	if len(b.rows) != len(f.rows) || len(b.upper) != len(f.values) {
-		b.rows, b.upper = make([]int32, len(f.rows)), make([]bool, len(f.values))
+func (s *KnapsackSolver) startBasis(b *Basis) {
+	if len(b.rows) != len(s.rows) || len(b.upper) != len(s.values) {
+		b.rows, b.upper = make([]int32, len(s.rows)), make([]bool, len(s.values))
 		for r := range b.rows {
 			b.rows[r] = int32(-1 - r)
 		}
 	}
-	clear(f.basic)
+	clear(s.basic)
 	for _, p := range b.rows {
 		if p >= 0 {
-			f.basic[p] = true
+			s.basic[p] = true
 		}
 	}
 }
 
 // restart begins with nothing.
-func (f *KnapsackSolver) restart(b *Basis) {
+func (s *KnapsackSolver) restart(b *Basis) {
 	*b = Basis{}
-	f.startBasis(b)
-	f.invertBasis(b)
+	s.startBasis(b)
+	s.invertBasis(b)
 }
 
 // invertBasis makes the inverse of the basis by Gauss-Jordan elimination with row exchange; false when there is none.
-func (f *KnapsackSolver) invertBasis(b *Basis) bool {
+func (s *KnapsackSolver) invertBasis(b *Basis) bool {
 	n := len(b.rows)
-	clear(f.inverse)
+	clear(s.inverse)
 	all := true
 	for r, p := range b.rows {
-		f.inverse[r*n+r] = 1
+		s.inverse[r*n+r] = 1
 		all = all && p == int32(-1-r)
 	}
 	if all {
 		return true
 	}
-	m := f.matrix
+	m := s.matrix
 	clear(m)
 	for c, p := range b.rows {
 		if p < 0 {
 			m[int(-1-p)*n+c] = 1
 			continue
 		}
-		for r, x := range f.takes[int(p)*n : int(p+1)*n] {
+		for r, x := range s.takes[int(p)*n : int(p+1)*n] {
 			m[r*n+c] = x
 		}
 	}
 	for c := range n {
-		if !movePivot(m, f.inverse, c, n, 1e-11) {
+		if !movePivot(m, s.inverse, c, n, 1e-11) {
 			return false
 		}
 		for r := range n {
 			if x := m[r*n+c]; r != c && x != 0 {
 				for k := range n {
 					m[r*n+k] -= x * m[c*n+k]
-					f.inverse[r*n+k] -= x * f.inverse[c*n+k]
+					s.inverse[r*n+k] -= x * s.inverse[c*n+k]
 				}
 			}
 		}
@@ -71,46 +71,46 @@ func (f *KnapsackSolver) invertBasis(b *Basis) bool {
 }
 
 // basicAmounts computes how much of each basic variable there is.
-func (f *KnapsackSolver) basicAmounts(most []float64, b *Basis) {
+func (s *KnapsackSolver) basicAmounts(most []float64, b *Basis) {
 	n := len(b.rows)
-	copy(f.step, f.room)
+	copy(s.step, s.room)
 	for i, up := range b.upper {
 		if !up {
 			continue
 		}
-		for r, x := range f.takes[i*n : (i+1)*n] {
-			f.step[r] -= most[i] * x
+		for r, x := range s.takes[i*n : (i+1)*n] {
+			s.step[r] -= most[i] * x
 		}
 	}
 	for r := range n {
-		f.has[r] = 0
-		for k, x := range f.inverse[r*n : r*n+n] {
-			f.has[r] += x * f.step[k]
+		s.has[r] = 0
+		for k, x := range s.inverse[r*n : r*n+n] {
+			s.has[r] += x * s.step[k]
 		}
 	}
 }
 
 // exchangeBasis takes what enters into the basis in place of what is in the row.
-func (f *KnapsackSolver) exchangeBasis(b *Basis, enter, leave int, toUpper bool) {
+func (s *KnapsackSolver) exchangeBasis(b *Basis, enter, leave int, toUpper bool) {
 	n := len(b.rows)
 	if p := b.rows[leave]; p >= 0 {
-		f.basic[p] = false
+		s.basic[p] = false
 		b.upper[p] = toUpper
 	}
 	b.rows[leave] = int32(enter)
 	if enter >= 0 {
-		f.basic[enter] = true
+		s.basic[enter] = true
 		b.upper[enter] = false
 	}
-	d := f.step[leave]
-	row := f.inverse[leave*n : leave*n+n]
+	d := s.step[leave]
+	row := s.inverse[leave*n : leave*n+n]
 	for k := range row {
 		row[k] /= d
 	}
 	for r := range n {
-		if x := f.step[r]; r != leave && x != 0 {
+		if x := s.step[r]; r != leave && x != 0 {
 			for k := range row {
-				f.inverse[r*n+k] -= x * row[k]
+				s.inverse[r*n+k] -= x * row[k]
 			}
 		}
 	}

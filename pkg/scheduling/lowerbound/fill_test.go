@@ -16,31 +16,31 @@ func TestFillsThatGoOnAreTheBest(t *testing.T) {
 		for range r.IntN(2) {
 			caps = append(caps, float64(1+r.IntN(3)))
 		}
-		f := NewFiller(dims, caps)
+		s := NewFiller(dims, caps)
 		var list []int32
 		var most, room []float64
 		for i := range items {
 			list, most = append(list, int32(i)), append(most, float64(1+r.IntN(4)))
-			f.Group = append(f.Group, int32(r.IntN(len(caps)+1)-1))
+			s.Group = append(s.Group, int32(r.IntN(len(caps)+1)-1))
 			for range dims {
-				f.Need = append(f.Need, float64(r.IntN(4)))
+				s.Need = append(s.Need, float64(r.IntN(4)))
 			}
 		}
 		for range dims {
 			room = append(room, float64(1+r.IntN(8)))
 		}
-		f.Value = make([]float64, items)
+		s.Value = make([]float64, items)
 		var last Basis
 		for call := range 6 {
-			for i := range f.Value {
-				f.Value[i] = float64(r.IntN(6))
+			for i := range s.Value {
+				s.Value[i] = float64(r.IntN(6))
 			}
-			upper, worth := f.Fill(list, most, room, &last), 0.0
-			for i, n := range f.N {
-				worth += n * f.Value[i]
+			upper, worth := s.Fill(list, most, room, &last), 0.0
+			for i, n := range s.N {
+				worth += n * s.Value[i]
 			}
 			if math.Abs(upper-worth) > 1e-6 {
-				t.Fatalf("seed %d, call %d: %v are worth %v, and no fill more than %v", seed, call, f.N, worth, upper)
+				t.Fatalf("seed %d, call %d: %v are worth %v, and no fill more than %v", seed, call, s.N, worth, upper)
 			}
 		}
 	}

@@ -29,24 +29,24 @@ type domainChoice struct {
 const dedicatedUSD = 2
 
 // choiceOf returns what the domains of the key have for the batch.
-func (dd *domainDivision) choiceOf(l *PodBatch, key string, rules []podclass.TopologyRule) domainChoice {
+func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass.TopologyRule) domainChoice {
 	names := dd.top.Domains[key]
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
-		room: dd.roomIn(l, key), most: make([]int, len(names))}
+		room: dd.roomIn(batch, key), most: make([]int, len(names))}
 	for d, name := range names {
-		pins := append(slices.Clone(l.Pins), podclass.DomainPin{Key: key, Domain: name})
+		pins := append(slices.Clone(batch.Pins), podclass.DomainPin{Key: key, Domain: name})
 		c.most[d] = math.MaxInt
-		if c.open[d] = dd.pk.minPriceToReach(l.View, pins); c.open[d] >= capacity.NoPrice {
+		if c.open[d] = dd.pk.minPriceToReach(batch.View, pins); c.open[d] >= capacity.NoPrice {
 			continue
 		}
-		c.home[d] = dd.a.W.Catalog.HomeIn(l.View, pins)
+		c.home[d] = dd.a.W.Catalog.HomeIn(batch.View, pins)
 		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
 			c.open[d] += dedicatedUSD
 		}
-		if dd.a.W.Catalog.MinPriceShare(l.View, pins) < capacity.NoPrice {
+		if dd.a.W.Catalog.MinPriceShare(batch.View, pins) < capacity.NoPrice {
 			continue
 		}
-		if slots := dd.pk.slotsFor(l.View, pins); slots > 0 {
+		if slots := dd.pk.slotsFor(batch.View, pins); slots > 0 {
 			c.most[d] = c.room[d] + slots
 		}
 	}
@@ -65,23 +65,23 @@ func (c domainChoice) openCount() (n int) {
 
 // roomIn returns by domain of the key how many pods of the batch its hosts could take, were they alone; more than there
 // are do not count.
-func (dd *domainDivision) roomIn(l *PodBatch, key string) []int {
+func (dd *domainDivision) roomIn(batch *PodBatch, key string) []int {
 	out := make([]int, len(dd.top.Domains[key]))
 	for _, b := range dd.a.Bins {
 		if b.Offering != nil {
 			continue
 		}
 		d, ok := dd.top.DomainIDs[key][b.DomainOf(key)]
-		if !ok || out[d] >= l.Left {
+		if !ok || out[d] >= batch.Left {
 			continue
 		}
-		n := capacity.FitCount(l.View.Class.Need, b.Room)
-		if n == 0 || slices.ContainsFunc(l.Pins,
+		n := capacity.FitCount(batch.View.Class.Need, b.Room)
+		if n == 0 || slices.ContainsFunc(batch.Pins,
 			func(p podclass.DomainPin) bool { return b.DomainOf(p.Key) != p.Domain }) ||
-			b.AlternativeFor(l.View.Admission) < 0 {
+			b.AlternativeFor(batch.View.Admission) < 0 {
 			continue
 		}
-		out[d] = min(out[d]+min(n, dd.top.MaxPodsByHostRules(l.View, dd.a.siteOf(b))), l.Left)
+		out[d] = min(out[d]+min(n, dd.top.MaxPodsByHostRules(batch.View, dd.a.siteOf(b))), batch.Left)
 	}
 	return out
 }
@@ -89,21 +89,21 @@ func (dd *domainDivision) roomIn(l *PodBatch, key string) []int {
 // chooseDomain returns the domain for one more pod of the view, -1 for none: the least crowded that the rules allow,
 // among equals that of the heaviest pool, among those the cheapest. Pods that must be near each other stay where they
 // are. For pods without rules of their own the pool's weight comes first.
-func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) int {
+func (dd *domainDivision) chooseDomain(pod *podclass.RelaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
 	gather := slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
 	var followers []*podclass.Class
 	if gather {
-		followers = dd.followers(v, c)
+		followers = dd.followers(pod, c)
 	}
 	for d, price := range c.open {
-		p := classDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
+		p := classDomain{pod.Class.ID, c.key, dd.top.Domains[c.key][d]}
 		most := dd.limitPods(p, c.most[d])
-		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(v, c, d) {
+		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(pod, c, d) {
 			continue
 		}
-		s := domainScore{home: c.home[d], crowd: dd.podCount(v, c, d), price: price}
+		s := domainScore{home: c.home[d], crowd: dd.podCount(pod, c, d), price: price}
 		if gather {
 			s.crowd, s.short, s.room = -s.crowd, dd.shortage(c, d, most, followers), -c.room[d]
 		}
@@ -114,14 +114,14 @@ func (dd *domainDivision) chooseDomain(v *podclass.RelaxedPod, c domainChoice) i
 			s.first = s.home
 		}
 		if !gather {
-			s.breaks = dd.brokenSpreads(v, c, d)
+			s.breaks = dd.brokenSpreads(pod, c, d)
 		}
 		if s.breaks > 0 {
 			s.crowd, s.room = 0, -c.room[d]
 		}
 		s.scarce = d < len(c.scarce) && c.scarce[d]
-		s.unwanted = !dd.wanted(v, c, d)
-		s.away = v.Together && dd.given[p] == 0
+		s.unwanted = !dd.wanted(pod, c, d)
+		s.away = pod.Together && dd.given[p] == 0
 		if best < 0 || s.lessThan(least) {
 			best, least = d, s
 		}
@@ -139,15 +139,15 @@ func (dd *domainDivision) limitPods(p classDomain, most int) int {
 
 // followers are the other classes whose pods must be near those of the view by the key. None are named where every
 // domain takes as many as there are.
-func (dd *domainDivision) followers(v *podclass.RelaxedPod, c domainChoice) []*podclass.Class {
+func (dd *domainDivision) followers(pod *podclass.RelaxedPod, c domainChoice) []*podclass.Class {
 	if !slices.ContainsFunc(c.most, func(most int) bool { return most < math.MaxInt }) {
 		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(dd.a.W.Classes.List), func(k *podclass.Class) bool {
-		return k == v.Class || !slices.ContainsFunc(dd.pk.currentRelaxation(k).DomainRules,
+	return slices.DeleteFunc(slices.Clone(dd.a.W.Classes.List), func(class *podclass.Class) bool {
+		return class == pod.Class || !slices.ContainsFunc(dd.pk.currentRelaxation(class).DomainRules,
 			func(r podclass.TopologyRule) bool {
 				return r.Kind == podclass.Follow && r.Required && r.Key == c.key &&
-					slices.Contains(v.Class.Matched, r.Counter)
+					slices.Contains(pod.Class.Matched, r.Counter)
 			})
 	})
 }
@@ -156,10 +156,10 @@ func (dd *domainDivision) followers(v *podclass.RelaxedPod, c domainChoice) []*p
 // many of the pods. Either all of them are too many, or some could not be there in a solution before.
 func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*podclass.Class) int {
 	waiting, barred := c.left, 0
-	for _, k := range followers {
-		n := len(dd.a.Rest[k.ID])
+	for _, class := range followers {
+		n := len(dd.a.Rest[class.ID])
 		waiting += n
-		p := classDomain{k.ID, c.key, dd.top.Domains[c.key][d]}
+		p := classDomain{class.ID, c.key, dd.top.Domains[c.key][d]}
 		if limit, ok := dd.pk.learned.caps[p]; ok {
 			barred += max(0, n-max(0, limit-dd.a.landed[p]-dd.given[p]))
 		}
@@ -168,8 +168,8 @@ func (dd *domainDivision) shortage(c domainChoice, d, most int, followers []*pod
 }
 
 // wanted reports whether pods wait for one of the view to be in domain d, and none is, see wantFollowed.
-func (dd *domainDivision) wanted(v *podclass.RelaxedPod, c domainChoice, d int) bool {
-	p := classDomain{v.Class.ID, c.key, dd.top.Domains[c.key][d]}
+func (dd *domainDivision) wanted(pod *podclass.RelaxedPod, c domainChoice, d int) bool {
+	p := classDomain{pod.Class.ID, c.key, dd.top.Domains[c.key][d]}
 	return dd.pk.learned.wanted[p] && dd.a.landed[p]+dd.given[p] == 0
 }
 
@@ -200,9 +200,9 @@ func (s domainScore) lessThan(o domainScore) bool {
 
 // brokenSpreads is 2 if one more pod of the view in domain d would be more than the required spread of pods allows that
 // are given that domain, 1 if there are too many already, and 0 if all is well.
-func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, d int) int {
+func (dd *domainDivision) brokenSpreads(pod *podclass.RelaxedPod, c domainChoice, d int) int {
 	worst := 0
-	for _, i := range v.Class.Matched {
+	for _, i := range pod.Class.Matched {
 		if dd.top.Counters[i].Key != c.key || dd.tally.Even[i][d] == 0 {
 			continue
 		}
@@ -220,17 +220,17 @@ func (dd *domainDivision) brokenSpreads(v *podclass.RelaxedPod, c domainChoice, 
 
 // podCount returns the number of pods in the domain that matter to the view: those its spreads and affinities count.
 // Where there are none, those count that others' spreads count with it, unless it gathers.
-func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int) int {
+func (dd *domainDivision) podCount(pod *podclass.RelaxedPod, c domainChoice, d int) int {
 	n := 0
 	for _, r := range c.rules {
 		if r.Kind != podclass.Avoid {
 			n += dd.tally.Count[r.Counter][d]
 		}
 	}
-	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(v) {
+	if n > 0 || len(c.rules) > 0 || dd.pk.gathers(pod) {
 		return n
 	}
-	for _, i := range v.Class.Matched {
+	for _, i := range pod.Class.Matched {
 		if x := dd.top.Counters[i]; x.Key == c.key && x.Spread {
 			n += dd.tally.Count[i][d]
 		}
@@ -240,21 +240,21 @@ func (dd *domainDivision) podCount(v *podclass.RelaxedPod, c domainChoice, d int
 
 // minPriceToReach is the lowest price at which a pod of the view gets to where the pins tie it, 0 where a host or
 // reserved capacity has room.
-func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
-	adm := pk.a.W.Admissions.PinnedAdmission(v.Admission, pins)
+func (pk *packing) minPriceToReach(pod *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
+	adm := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins)
 	if len(adm.Alternatives) == 0 {
 		return capacity.NoPrice
 	}
-	if price := pk.a.W.Catalog.MinPriceShare(v, pins); price < capacity.NoPrice && !pk.roomOnly {
+	if price := pk.a.W.Catalog.MinPriceShare(pod, pins); price < capacity.NoPrice && !pk.roomOnly {
 		return price
 	}
 	for _, b := range pk.a.Bins {
-		if b.Offering == nil && capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
-			pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.siteOf(b)) > 0 {
+		if b.Offering == nil && capacity.FitCount(pod.Class.Need, b.Room) > 0 && b.AlternativeFor(adm) >= 0 &&
+			pk.a.W.Topology.MaxPodsByHostRules(pod, pk.a.siteOf(b)) > 0 {
 			return 0
 		}
 	}
-	if pk.slotsFor(v, pins) > 0 {
+	if pk.slotsFor(pod, pins) > 0 {
 		return 0
 	}
 	return capacity.NoPrice
@@ -262,14 +262,14 @@ func (pk *packing) minPriceToReach(v *podclass.RelaxedPod, pins []podclass.Domai
 
 // slotsFor returns how many pods of the view, were they alone, the capacity reservations could take where the pins tie
 // them. It counts nodes to make, and those that were made in them before.
-func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) int {
-	if pk.roomOnly || v.Class.Stays {
+func (pk *packing) slotsFor(pod *podclass.RelaxedPod, pins []podclass.DomainPin) int {
+	if pk.roomOnly || pod.Class.Stays {
 		return 0
 	}
-	adm := pk.a.W.Admissions.PinnedAdmission(v.Admission, pins)
+	adm := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins)
 	each := math.MaxInt32 // on one node
-	if !v.HasHostAffinity() {
-		each = pk.a.W.Topology.MaxPodsByHostRules(v, podtopology.HostSite{Total: pk.a.Total})
+	if !pod.HasHostAffinity() {
+		each = pk.a.W.Topology.MaxPodsByHostRules(pod, podtopology.HostSite{Total: pk.a.Total})
 	}
 	byID := map[string]int{} // several pools may use the same reservation
 	for _, p := range pk.a.W.Catalog.Pools {
@@ -280,7 +280,7 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 			if nodes := pk.a.Used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.FirstAlternative(adm) >= 0 &&
 				!pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
 				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
-					min(nodes*min(each, capacity.FitCount(v.Class.Need, o.Room)), math.MaxInt32))
+					min(nodes*min(each, capacity.FitCount(pod.Class.Need, o.Room)), math.MaxInt32))
 			}
 		}
 	}
@@ -290,7 +290,7 @@ func (pk *packing) slotsFor(v *podclass.RelaxedPod, pins []podclass.DomainPin) i
 	}
 	for _, b := range pk.a.Bins {
 		if b.Offering != nil && b.Offering.Reservation != nil && b.Offering.FirstAlternative(adm) >= 0 {
-			n += min(capacity.FitCount(v.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(v, pk.a.siteOf(b)))
+			n += min(capacity.FitCount(pod.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(pod, pk.a.siteOf(b)))
 		}
 	}
 	return n

@@ -44,16 +44,16 @@ type domainDivision struct {
 // out keeps every rule when all of it is placed.
 func (pk *packing) divideIntoBatches(now []*podclass.Class) []*PodBatch {
 	clear(pk.stuck)
-	for _, k := range now {
-		clear(pk.a.Blocked[k.ID])
+	for _, class := range now {
+		clear(pk.a.Blocked[class.ID])
 	}
 	dd := &domainDivision{a: pk.a, pk: pk, top: pk.a.W.Topology, tally: pk.a.Tally.Clone(),
 		given: map[classDomain]int{}}
 	out := dd.divideClasses(now)
-	for i, l := range out {
-		l.ID = i
-		l.Admit = pk.a.W.Admissions.PinnedAdmission(l.View.Admission, l.Pins)
-		l.whole = slices.ContainsFunc(l.View.HostRules,
+	for i, batch := range out {
+		batch.ID = i
+		batch.Admit = pk.a.W.Admissions.PinnedAdmission(batch.View.Admission, batch.Pins)
+		batch.whole = slices.ContainsFunc(batch.View.HostRules,
 			func(r podclass.TopologyRule) bool {
 				return r.Kind == podclass.Follow && r.Self && pk.a.Total[r.Counter] == 0
 			})
@@ -69,11 +69,11 @@ func (dd *domainDivision) divideClasses(now []*podclass.Class) []*PodBatch {
 	for again := true; again; {
 		again = false
 		var waiting []*podclass.Class
-		for _, k := range sorted {
-			s := dd.divideClass(k)
+		for _, class := range sorted {
+			s := dd.divideClass(class)
 			if len(s.all.batches(s.view)) == 0 && placementRank(s.view) == rankFollow {
-				waiting = append(waiting, k) // what it follows may still come
-				dd.a.Blocked[k.ID][s.why] = true
+				waiting = append(waiting, class) // what it follows may still come
+				dd.a.Blocked[class.ID][s.why] = true
 				continue
 			}
 			splits = append(splits, s)
@@ -102,8 +102,8 @@ func (dd *domainDivision) divideClasses(now []*podclass.Class) []*PodBatch {
 func (dd *domainDivision) inOrderOfDivision(now []*podclass.Class) []*podclass.Class {
 	type turn struct{ rank, domains int }
 	turns := make(map[*podclass.Class]turn, len(now))
-	for _, k := range now {
-		turns[k] = turn{dd.divisionRank(k), dd.fewestDomains(k)}
+	for _, class := range now {
+		turns[class] = turn{dd.divisionRank(class), dd.fewestDomains(class)}
 	}
 	sorted := slices.Clone(now)
 	slices.SortStableFunc(sorted, func(x, y *podclass.Class) int {
@@ -124,9 +124,9 @@ const (
 )
 
 // placementRank returns the turn at which pods of the view are divided over domains.
-func placementRank(v *podclass.RelaxedPod) int {
+func placementRank(pod *podclass.RelaxedPod) int {
 	rank := rankFree
-	for _, r := range v.DomainRules {
+	for _, r := range pod.DomainRules {
 		switch {
 		case r.Kind == podclass.Follow && r.Self:
 			rank = max(rank, rankGather)
@@ -134,7 +134,7 @@ func placementRank(v *podclass.RelaxedPod) int {
 			rank = max(rank, rankFollow)
 		}
 	}
-	for _, r := range v.HostRules {
+	for _, r := range pod.HostRules {
 		if r.Kind == podclass.Follow && !r.Self {
 			rank = rankFollow // it goes where they go
 		}
@@ -142,7 +142,7 @@ func placementRank(v *podclass.RelaxedPod) int {
 	if rank > rankFree {
 		return rank
 	}
-	for _, r := range v.DomainRules {
+	for _, r := range pod.DomainRules {
 		if r.Kind == podclass.Avoid {
 			return rankApart
 		}
@@ -153,19 +153,19 @@ func placementRank(v *podclass.RelaxedPod) int {
 
 // divisionRank returns the turn at which the class is divided, by its rank. Pods without a choice come before those
 // that spread among them or keep away from them, and have one.
-func (dd *domainDivision) divisionRank(k *podclass.Class) int {
-	v := dd.pk.currentRelaxation(k)
-	if len(v.DomainRules) > 0 {
-		if slices.ContainsFunc(v.DomainRules,
-			func(r podclass.TopologyRule) bool { return v.Admission.HasSingleValue(r.Key) }) {
-			return 2*placementRank(v) - 1
+func (dd *domainDivision) divisionRank(class *podclass.Class) int {
+	pod := dd.pk.currentRelaxation(class)
+	if len(pod.DomainRules) > 0 {
+		if slices.ContainsFunc(pod.DomainRules,
+			func(r podclass.TopologyRule) bool { return pod.Admission.HasSingleValue(r.Key) }) {
+			return 2*placementRank(pod) - 1
 		}
-		return 2 * placementRank(v)
+		return 2 * placementRank(pod)
 	}
 	tied := func(by func(podtopology.Counter) bool) bool {
-		return slices.ContainsFunc(k.Matched, func(c int) bool {
+		return slices.ContainsFunc(class.Matched, func(c int) bool {
 			return by(dd.top.Counters[c]) &&
-				v.Admission.HasSingleValue(dd.top.Counters[c].Key)
+				pod.Admission.HasSingleValue(dd.top.Counters[c].Key)
 		})
 	}
 	switch {
@@ -174,17 +174,17 @@ func (dd *domainDivision) divisionRank(k *podclass.Class) int {
 	case tied(func(c podtopology.Counter) bool { return c.Spread }):
 		return 2*rankSpread - 1
 	}
-	return 2 * placementRank(v)
+	return 2 * placementRank(pod)
 }
 
 // fewestDomains returns the number of domains in which the class can be, of the key of its rules that leaves it fewest.
-func (dd *domainDivision) fewestDomains(k *podclass.Class) int {
-	v := dd.pk.currentRelaxation(k)
+func (dd *domainDivision) fewestDomains(class *podclass.Class) int {
+	pod := dd.pk.currentRelaxation(class)
 	least := math.MaxInt
-	for _, key := range dd.top.KeysOf(v) {
+	for _, key := range dd.top.KeysOf(pod) {
 		n := 0
 		for _, d := range dd.top.Domains[key] {
-			if v.Admission.LeavesDomainOpen(key, d) {
+			if pod.Admission.LeavesDomainOpen(key, d) {
 				n++
 			}
 		}
@@ -198,17 +198,17 @@ func comparePins(x, y podclass.DomainPin) int {
 }
 
 // divideClass divides the waiting pods of the class that find a domain.
-func (dd *domainDivision) divideClass(k *podclass.Class) *podSplit {
-	left := len(dd.a.Rest[k.ID])
-	if most, ok := dd.pk.learned.caps[classDomain{Class: k.ID}]; ok {
-		left = min(left, max(0, most-len(k.Pods)+left))
+func (dd *domainDivision) divideClass(class *podclass.Class) *podSplit {
+	left := len(dd.a.Rest[class.ID])
+	if most, ok := dd.pk.learned.caps[classDomain{Class: class.ID}]; ok {
+		left = min(left, max(0, most-len(class.Pods)+left))
 	}
-	return dd.splitByDomains(dd.pk.currentRelaxation(k), left)
+	return dd.splitByDomains(dd.pk.currentRelaxation(class), left)
 }
 
 // resumeHeld gives domains to pods whose spread lets them go on, once it counts more pods of the class.
-func (dd *domainDivision) resumeHeld(k *podclass.Class) {
-	for more := []*podclass.Class{k}; len(more) > 0; more = more[1:] {
+func (dd *domainDivision) resumeHeld(class *podclass.Class) {
+	for more := []*podclass.Class{class}; len(more) > 0; more = more[1:] {
 		for _, s := range dd.held {
 			if s.left > 0 && s.spreadCounts(more[0]) && s.giveNext() {
 				more = append(more, s.view.Class)
@@ -218,8 +218,8 @@ func (dd *domainDivision) resumeHeld(k *podclass.Class) {
 }
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
-func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoice, d int) bool {
-	for _, i := range v.Class.Matched {
+func (dd *domainDivision) rulesAllowDomain(pod *podclass.RelaxedPod, c domainChoice, d int) bool {
+	for _, i := range pod.Class.Matched {
 		if dd.top.Counters[i].Key == c.key && dd.tally.Anti[i][d] > 0 {
 			return false
 		}
@@ -229,11 +229,11 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 		switch {
 		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
 			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
-			r.Kind == podclass.Follow && count[d] == 0 && !topology.AffinityAllows(0, dd.hasFollowed(v, r), r.Self):
+			r.Kind == podclass.Follow && count[d] == 0 && !topology.AffinityAllows(0, dd.hasFollowed(pod, r), r.Self):
 			return false
 		}
 	}
-	return !slices.ContainsFunc(v.HostRules, func(r podclass.TopologyRule) bool {
+	return !slices.ContainsFunc(pod.HostRules, func(r podclass.TopologyRule) bool {
 		return r.Kind == podclass.Follow && !r.Self &&
 			!dd.affinityPodsInDomain(r, c, d)
 	})
@@ -241,8 +241,8 @@ func (dd *domainDivision) rulesAllowDomain(v *podclass.RelaxedPod, c domainChoic
 
 // hasFollowed reports whether some pod counts for the affinity of the view, or, where it is required, for one over
 // another key.
-func (dd *domainDivision) hasFollowed(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
-	return dd.tally.AnyCounted(r.Counter) || slices.ContainsFunc(v.DomainRules, func(o podclass.TopologyRule) bool {
+func (dd *domainDivision) hasFollowed(pod *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+	return dd.tally.AnyCounted(r.Counter) || slices.ContainsFunc(pod.DomainRules, func(o podclass.TopologyRule) bool {
 		return r.Required && o.Required && o.Kind == podclass.Follow && dd.tally.AnyCounted(o.Counter)
 	})
 }
@@ -252,15 +252,15 @@ func (dd *domainDivision) hasFollowed(v *podclass.RelaxedPod, r podclass.Topolog
 func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domainChoice, d int) bool {
 	name := dd.top.Domains[c.key][d]
 	tied := false
-	for _, k := range dd.a.W.Classes.List {
-		if !slices.Contains(k.Matched, r.Counter) {
+	for _, class := range dd.a.W.Classes.List {
+		if !slices.Contains(class.Matched, r.Counter) {
 			continue
 		}
-		p := classDomain{k.ID, c.key, name}
+		p := classDomain{class.ID, c.key, name}
 		if dd.a.landed[p]+dd.given[p] > 0 {
 			return true
 		}
-		tied = tied || slices.Contains(dd.top.KeysOf(dd.pk.currentRelaxation(k)), c.key)
+		tied = tied || slices.Contains(dd.top.KeysOf(dd.pk.currentRelaxation(class)), c.key)
 	}
 	for _, b := range dd.a.Bins {
 		if b.Count[r.Counter] > 0 && b.DomainOf(c.key) == name {
@@ -271,7 +271,7 @@ func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domain
 }
 
 // whyDivided explains why no domain of the key takes one more pod of the view.
-func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) string {
+func (dd *domainDivision) whyDivided(pod *podclass.RelaxedPod, c domainChoice) string {
 	var can []string
 	for d, name := range dd.top.Domains[c.key] {
 		if c.open[d] < capacity.NoPrice {
@@ -303,7 +303,7 @@ func (dd *domainDivision) whyDivided(v *podclass.RelaxedPod, c domainChoice) str
 	}
 	switch {
 	case len(words) > 0:
-	case slices.ContainsFunc(v.Class.Matched, keepsAway):
+	case slices.ContainsFunc(pod.Class.Matched, keepsAway):
 		words = append(words, "anti-affinity of other pods")
 	case len(can) > 0:
 		return fmt.Sprintf("%s: %s, and none took it beside the others", c.key, where)

@@ -32,9 +32,9 @@ type PriceGuide struct {
 	cands  []*Candidate
 	active []*Candidate
 	most   []float64
-	Fits   func(l *PodBatch, offering int) int // pods of the batch that a node holds, nil to ask the offering
-	last   []float64                           // while all candidates are asked: worth of resources on the last
-	fresh  bool                                // values are new since all candidates were asked
+	Fits   func(batch *PodBatch, offering int) int // pods of the batch that a node holds, nil to ask the offering
+	last   []float64                               // while all candidates are asked: worth of resources on the last
+	fresh  bool                                    // values are new since all candidates were asked
 	Memory *GuideMemory
 }
 
@@ -99,19 +99,19 @@ func (g *PriceGuide) PrepareGroups(offerings []*capacity.Offering, batches []*Po
 	g.Items = g.Memory.groups
 	ids := make(map[alike]int, len(batches))
 	g.Filler = lowerbound.NewFiller(len(g.a.W.Dims), groupCaps)
-	for _, l := range batches {
-		if l.Left == 0 {
+	for _, batch := range batches {
+		if batch.Left == 0 {
 			continue
 		}
-		most := g.a.W.Topology.MaxPodsByHostRules(l.View, podtopology.HostSite{Total: g.a.Total})
-		id := alike{g.prices.ClassOf(l.View.Class, l.Pins), l.Admit}
+		most := g.a.W.Topology.MaxPodsByHostRules(batch.View, podtopology.HostSite{Total: g.a.Total})
+		id := alike{g.prices.ClassOf(batch.View.Class, batch.Pins), batch.Admit}
 		if i, ok := ids[id]; ok {
 			it := &g.Items[i]
-			it.Batches, it.caps = append(it.Batches, l), append(it.caps, most)
+			it.Batches, it.caps = append(it.Batches, batch), append(it.caps, most)
 			continue
 		}
 		ids[id] = len(g.Items)
-		g.Items = append(g.Items, g.Memory.newGroup(id.class, l, most))
+		g.Items = append(g.Items, g.Memory.newGroup(id.class, batch, most))
 		g.Filler.Need = append(g.Filler.Need, classes[id.class].Need...)
 		g.Filler.Group = append(g.Filler.Group, classes[id.class].Group)
 	}
@@ -142,11 +142,11 @@ func (g *PriceGuide) findCandidates(offerings []*capacity.Offering, units []floa
 }
 
 // fitCount returns how many pods of the batch alone a node of the offering holds; at is its place among those asked.
-func (g *PriceGuide) fitCount(l *PodBatch, at int, o *capacity.Offering) int {
+func (g *PriceGuide) fitCount(batch *PodBatch, at int, o *capacity.Offering) int {
 	if g.Fits != nil {
-		return g.Fits(l, at)
+		return g.Fits(batch, at)
 	}
-	if n := capacity.FitCount(l.View.Class.Need, o.Room); n > 0 && o.FirstAlternative(l.Admit) >= 0 {
+	if n := capacity.FitCount(batch.View.Class.Need, o.Room); n > 0 && o.FirstAlternative(batch.Admit) >= 0 {
 		return n
 	}
 	return 0
@@ -158,9 +158,9 @@ func (g *PriceGuide) CountRemaining() bool {
 	for i := range g.Items {
 		it := &g.Items[i]
 		it.left, it.all = 0, 0
-		for j, l := range it.Batches {
-			it.all += l.Left
-			it.left += min(l.Left, it.caps[j])
+		for j, batch := range it.Batches {
+			it.all += batch.Left
+			it.left += min(batch.Left, it.caps[j])
 		}
 		some = some || it.all > 0
 	}
@@ -184,8 +184,8 @@ func (g *PriceGuide) setValues(values ClassValues) {
 		it := &g.Items[i]
 		it.Value = max(values.ofBatch(it.Batches[0]), leastValue*it.Batches[0].Least)
 		g.Filler.Value[i] = it.Value
-		for _, l := range it.Batches {
-			l.Value = it.Value
+		for _, batch := range it.Batches {
+			batch.Value = it.Value
 		}
 	}
 }
@@ -311,20 +311,20 @@ func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
 	d := draftOfCandidate(g.a, c)
 	for _, x := range list {
 		n := x.first
-		for _, l := range g.Items[x.item].Batches {
-			if n > 0 && l.Left > 0 && !l.whole {
-				n -= d.takePods(l, n)
+		for _, batch := range g.Items[x.item].Batches {
+			if n > 0 && batch.Left > 0 && !batch.whole {
+				n -= d.takePods(batch, n)
 			}
 		}
 	}
 	for round := 0; round == 0 || round == 1 && d.near; round++ {
 		for _, x := range list {
 			need := g.Items[x.item].Batches[0].View.Class.Need
-			for _, l := range g.Items[x.item].Batches {
+			for _, batch := range g.Items[x.item].Batches {
 				if capacity.FitCount(need, d.room) == 0 {
 					break
 				}
-				d.takePods(l, l.Left)
+				d.takePods(batch, batch.Left)
 			}
 		}
 	}

@@ -13,9 +13,9 @@ import (
 // waitingAdmissions are the admissions of the batches that wait, each once.
 func waitingAdmissions(batches []*PodBatch) []*podclass.Admission {
 	var asks []*podclass.Admission
-	for _, l := range batches {
-		if l.Left > 0 {
-			asks = append(asks, l.Admit)
+	for _, batch := range batches {
+		if batch.Left > 0 {
+			asks = append(asks, batch.Admit)
 		}
 	}
 	return podclass.DistinctAdmissions(asks)
@@ -55,12 +55,12 @@ func (op NodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.
 		return cands
 	}
 	all := make([]int64, len(op.A.W.Dims))
-	for _, l := range batches {
-		if l.Left > 0 && op.A.W.Topology.HasHostRules(l.View) {
+	for _, batch := range batches {
+		if batch.Left > 0 && op.A.W.Topology.HasHostRules(batch.View) {
 			return cands
 		}
-		for d, x := range l.View.Class.Need {
-			all[d] += x * int64(l.Left)
+		for d, x := range batch.View.Class.Need {
+			all[d] += x * int64(batch.Left)
 		}
 	}
 	most := math.Inf(1)
@@ -78,15 +78,15 @@ func (op NodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.
 // suitsAll reports whether the labels of one node of the offering can be what all batches that wait want.
 func suitsAll(o *capacity.Offering, batches []*PodBatch) bool {
 	open := o.InstanceType.Open
-	for _, l := range batches {
-		if l.Left == 0 {
+	for _, batch := range batches {
+		if batch.Left == 0 {
 			continue
 		}
-		alt := o.FirstAlternativeBeside(l.Admit, open)
+		alt := o.FirstAlternativeBeside(batch.Admit, open)
 		if alt < 0 {
 			return false
 		}
-		open, _ = capacity.NarrowOpenLabels(open, l.Admit.Alternatives[alt])
+		open, _ = capacity.NarrowOpenLabels(open, batch.Admit.Alternatives[alt])
 	}
 	return true
 }
@@ -103,18 +103,18 @@ func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batche
 		r = capacity.NewRanking(cands, len(op.A.W.Dims))
 	}
 	values := podPricesFor(op.A).Values()
-	for _, l := range batches {
-		l.Value = capacity.NoPrice
-		if l.Left == 0 {
+	for _, batch := range batches {
+		batch.Value = capacity.NoPrice
+		if batch.Left == 0 {
 			continue
 		}
-		if l.Value = r.MinShare(l.Admit, l.View.Class); l.Value < capacity.NoPrice {
-			l.Value = max(l.Value, leastDivisor) // what is for free is worth something too
+		if batch.Value = r.MinShare(batch.Admit, batch.View.Class); batch.Value < capacity.NoPrice {
+			batch.Value = max(batch.Value, leastDivisor) // what is for free is worth something too
 		}
-		if l.Value < capacity.NoPrice {
-			l.Least = l.Value
+		if batch.Value < capacity.NoPrice {
+			batch.Least = batch.Value
 			if op.A.Strategy.Guide != ByCostShare {
-				l.Value = max(values.ofBatch(l), leastValue*l.Value)
+				batch.Value = max(values.ofBatch(batch), leastValue*batch.Value)
 			}
 		}
 	}
@@ -138,7 +138,9 @@ type Candidate struct {
 // where pods follow others: what a node would hold becomes more then while pods are placed.
 func (op NodeOpener) scoreCandidates(offerings []*capacity.Offering, batches []*PodBatch) *candidateQueue {
 	q := make(candidateQueue, 0, len(offerings))
-	if slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.Left > 0 && l.View.HasHostAffinity() }) {
+	if slices.ContainsFunc(batches, func(batch *PodBatch) bool {
+		return batch.Left > 0 && batch.View.HasHostAffinity()
+	}) {
 		for i, o := range offerings {
 			if c := op.newCandidate(i, o, batches); len(c.order) > 0 {
 				q = append(q, c)
@@ -146,10 +148,10 @@ func (op NodeOpener) scoreCandidates(offerings []*capacity.Offering, batches []*
 		}
 		return &q
 	}
-	g := newGauge(batches, len(op.A.W.Dims))
+	b := newGauge(batches, len(op.A.W.Dims))
 	all := make([]Candidate, len(offerings))
 	for i, o := range offerings {
-		if most := g.maxWorth(o); most > 0 {
+		if most := b.maxWorth(o); most > 0 {
 			all[i] = Candidate{index: i, Offering: o, score: op.A.OfferingCost(o) / most}
 			q = append(q, &all[i])
 		}
@@ -176,12 +178,12 @@ func (op NodeOpener) arrangeBatches(c *Candidate, batches []*PodBatch) {
 		density float64
 	}
 	some := make([]dense, 0, len(batches))
-	for _, l := range batches {
-		if l.Left == 0 || c.Offering.FirstAlternative(l.Admit) < 0 {
+	for _, batch := range batches {
+		if batch.Left == 0 || c.Offering.FirstAlternative(batch.Admit) < 0 {
 			continue
 		}
-		if s := capacity.DominantShare(l.View.Class.Need, c.Offering.Room); s <= 1 {
-			some = append(some, dense{l, l.Value / max(s, rounding)})
+		if s := capacity.DominantShare(batch.View.Class.Need, c.Offering.Room); s <= 1 {
+			some = append(some, dense{batch, batch.Value / max(s, rounding)})
 		}
 	}
 	slices.SortFunc(some, func(x, y dense) int {
@@ -228,21 +230,21 @@ type upperBound struct {
 }
 
 func newGauge(batches []*PodBatch, dims int) *upperBound {
-	g := &upperBound{}
-	for _, l := range batches {
-		if l.Left > 0 {
-			g.batches = append(g.batches, l)
+	b := &upperBound{}
+	for _, batch := range batches {
+		if batch.Left > 0 {
+			b.batches = append(b.batches, batch)
 		}
 	}
-	g.fits = make([]int, len(g.batches))
+	b.fits = make([]int, len(b.batches))
 	for d := range dims {
-		density := make([]float64, len(g.batches))
-		order := make([]int, len(g.batches))
+		density := make([]float64, len(b.batches))
+		order := make([]int, len(b.batches))
 		some := false
-		for i, l := range g.batches {
+		for i, batch := range b.batches {
 			order[i], density[i] = i, math.Inf(1)
-			if x := l.View.Class.Need[d]; x > 0 {
-				density[i], some = l.Value/float64(x), true
+			if x := batch.View.Class.Need[d]; x > 0 {
+				density[i], some = batch.Value/float64(x), true
 			}
 		}
 		if some {
@@ -250,36 +252,36 @@ func newGauge(batches []*PodBatch, dims int) *upperBound {
 				return cmp.Or(cmp.Compare(density[y], density[x]),
 					cmp.Compare(x, y))
 			})
-			g.order = append(g.order, order)
+			b.order = append(b.order, order)
 		} else {
-			g.order = append(g.order, nil)
+			b.order = append(b.order, nil)
 		}
 	}
-	return g
+	return b
 }
 
 // maxWorth is more than what a new node of the offering would hold can be worth, 0 where it holds nothing.
-func (g *upperBound) maxWorth(o *capacity.Offering) float64 {
+func (b *upperBound) maxWorth(o *capacity.Offering) float64 {
 	sum := 0.0
-	for i, l := range g.batches {
-		g.fits[i] = 0
-		if o.FirstAlternative(l.Admit) >= 0 {
-			g.fits[i] = min(l.Left, capacity.FitCount(l.View.Class.Need, o.Room))
-			sum += float64(g.fits[i]) * l.Value
+	for i, batch := range b.batches {
+		b.fits[i] = 0
+		if o.FirstAlternative(batch.Admit) >= 0 {
+			b.fits[i] = min(batch.Left, capacity.FitCount(batch.View.Class.Need, o.Room))
+			sum += float64(b.fits[i]) * batch.Value
 		}
 	}
-	for d, order := range g.order {
+	for d, order := range b.order {
 		if order == nil || sum == 0 {
 			continue
 		}
 		room, value := float64(o.Room[d]), 0.0
 		for _, i := range order {
-			n := float64(g.fits[i])
-			if x := float64(g.batches[i].View.Class.Need[d]); x > 0 {
+			n := float64(b.fits[i])
+			if x := float64(b.batches[i].View.Class.Need[d]); x > 0 {
 				n = min(n, room/x)
 				room -= n * x
 			}
-			value += n * g.batches[i].Value
+			value += n * b.batches[i].Value
 			if room <= 0 {
 				break
 			}

@@ -32,8 +32,8 @@ type nodeDraft struct {
 }
 
 // newDraft is a draft of a new node of the offering.
-func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
-	d := &nodeDraft{a: a, offering: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
+func newDraft(s *Solution, o *capacity.Offering) *nodeDraft {
+	d := &nodeDraft{a: s, offering: o, room: slices.Clone(o.Room), open: o.InstanceType.Open}
 	d.site = podtopology.HostSite{
 		Limit: func(i int) int {
 			n := math.MaxInt32
@@ -42,8 +42,8 @@ func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
 			}
 			return n
 		},
-		Count: func(i int) int { return d.count[i] }, Anti: func(i int) int { return d.anti[i] }, Total: a.Total,
-		Ports: slices.Clip(o.Ports), Disks: o.AttachableOnNew(a.W.Classes),
+		Count: func(i int) int { return d.count[i] }, Anti: func(i int) int { return d.anti[i] }, Total: s.Total,
+		Ports: slices.Clip(o.Ports), Disks: o.AttachableOnNew(s.W.Classes),
 	}
 	return d
 }
@@ -52,8 +52,8 @@ func newDraft(a *Solution, o *capacity.Offering) *nodeDraft {
 // all.
 func (op NodeOpener) TakeAllLeft(o *capacity.Offering, batches []*PodBatch) (takes []BatchTake, all bool) {
 	d := newDraft(op.A, o)
-	for _, l := range batches {
-		if l.Left > 0 && d.takePods(l, l.Left) < l.Left {
+	for _, batch := range batches {
+		if batch.Left > 0 && d.takePods(batch, batch.Left) < batch.Left {
 			return nil, false
 		}
 	}
@@ -61,19 +61,19 @@ func (op NodeOpener) TakeAllLeft(o *capacity.Offering, batches []*PodBatch) (tak
 }
 
 // draftOfCandidate is a draft of a node of the candidate.
-func draftOfCandidate(a *Solution, c *Candidate) *nodeDraft {
+func draftOfCandidate(s *Solution, c *Candidate) *nodeDraft {
 	if c.host != nil {
-		return draftOnExisting(a, c.host)
+		return draftOnExisting(s, c.host)
 	}
-	return newDraft(a, c.Offering)
+	return newDraft(s, c.Offering)
 }
 
 // draftOnExisting is a draft of what a host takes in addition.
-func draftOnExisting(a *Solution, b *capacity.Bin) *nodeDraft {
-	d := &nodeDraft{a: a, host: b, room: slices.Clone(b.Room)}
+func draftOnExisting(s *Solution, b *capacity.Bin) *nodeDraft {
+	d := &nodeDraft{a: s, host: b, room: slices.Clone(b.Room)}
 	d.site = podtopology.HostSite{
 		Limit: func(i int) int {
-			n := a.siteOf(b).Limit(i)
+			n := s.siteOf(b).Limit(i)
 			for _, t := range d.takes {
 				n = min(n, t.Batch.View.HostLimit(i))
 			}
@@ -81,45 +81,45 @@ func draftOnExisting(a *Solution, b *capacity.Bin) *nodeDraft {
 		},
 		Count: func(i int) int { return b.Count[i] + d.count[i] },
 		Anti:  func(i int) int { return b.Anti[i] + d.anti[i] },
-		Total: a.Total, Ports: slices.Clip(b.Ports), Disks: b.Disks.Clone(),
+		Total: s.Total, Ports: slices.Clip(b.Ports), Disks: b.Disks.Clone(),
 	}
 	return d
 }
 
 // takePods puts up to n more pods of the batch on the node, and returns how many.
-func (d *nodeDraft) takePods(l *PodBatch, n int) int {
-	if d.offering != nil && slices.Contains(l.refused, d.offering.InstanceType.Pool) {
+func (d *nodeDraft) takePods(batch *PodBatch, n int) int {
+	if d.offering != nil && slices.Contains(batch.refused, d.offering.InstanceType.Pool) {
 		return 0
 	}
 	have := -1
 	for i, t := range d.takes {
-		if t.Batch == l {
+		if t.Batch == batch {
 			have = i
-			n = min(n, l.Left-t.N)
+			n = min(n, batch.Left-t.N)
 		}
 	}
-	if n = min(n, l.Left, capacity.FitCount(l.View.Class.Need, d.room)); n <= 0 || have >= 0 && l.whole {
+	if n = min(n, batch.Left, capacity.FitCount(batch.View.Class.Need, d.room)); n <= 0 || have >= 0 && batch.whole {
 		return 0
 	}
-	if n = min(n, d.a.W.Topology.MaxPodsByHostRules(l.View, d.site)); n == 0 || l.whole && n < l.Left {
-		d.near = d.near || len(l.View.HostRules) > 0
+	if n = min(n, d.a.W.Topology.MaxPodsByHostRules(batch.View, d.site)); n == 0 || batch.whole && n < batch.Left {
+		d.near = d.near || len(batch.View.HostRules) > 0
 		return 0
 	}
 	var alt int
 	if d.host != nil {
-		alt = d.host.AlternativeFor(l.Admit)
+		alt = d.host.AlternativeFor(batch.Admit)
 	} else {
-		alt = d.offering.FirstAlternativeBeside(l.Admit, d.open)
+		alt = d.offering.FirstAlternativeBeside(batch.Admit, d.open)
 	}
 	if alt < 0 || have >= 0 && d.takes[have].Alt != alt {
 		return 0
 	}
-	d.addTake(l, alt, n)
-	d.value += float64(n) * l.Value
+	d.addTake(batch, alt, n)
+	d.value += float64(n) * batch.Value
 	if have >= 0 {
 		d.takes[have].N += n
 	} else {
-		d.takes = append(d.takes, BatchTake{l, alt, n})
+		d.takes = append(d.takes, BatchTake{batch, alt, n})
 	}
 	return n
 }
@@ -134,15 +134,15 @@ func (d *nodeDraft) takeAll(table []BatchTake) bool {
 	return true
 }
 
-func (d *nodeDraft) addTake(l *PodBatch, alt, n int) {
-	k := l.View.Class
-	for i, x := range k.Need {
+func (d *nodeDraft) addTake(batch *PodBatch, alt, n int) {
+	class := batch.View.Class
+	for i, x := range class.Need {
 		d.room[i] -= x * int64(n)
 	}
-	d.site.Ports = append(d.site.Ports, k.Pod.HostPorts...)
-	d.site.Disks.AttachPods(k.Volumes, n)
-	d.open, _ = capacity.NarrowOpenLabels(d.open, l.Admit.Alternatives[alt])
-	for _, c := range k.Matched {
+	d.site.Ports = append(d.site.Ports, class.Pod.HostPorts...)
+	d.site.Disks.AttachPods(class.Volumes, n)
+	d.open, _ = capacity.NarrowOpenLabels(d.open, batch.Admit.Alternatives[alt])
+	for _, c := range class.Matched {
 		if d.a.W.Topology.Counters[c].Key == podclass.LabelHost {
 			if d.count == nil {
 				d.count = map[int]int{}
@@ -150,7 +150,7 @@ func (d *nodeDraft) addTake(l *PodBatch, alt, n int) {
 			d.count[c] += n
 		}
 	}
-	for _, r := range l.View.HostRules {
+	for _, r := range batch.View.HostRules {
 		if r.Kind == podclass.Avoid && r.Required {
 			if d.anti == nil {
 				d.anti = map[int]int{}
@@ -163,12 +163,12 @@ func (d *nodeDraft) addTake(l *PodBatch, alt, n int) {
 // fillNode tells what a new node of the candidate's offering would hold of what is left, and what that is worth.
 func (op NodeOpener) fillNode(c *Candidate) ([]BatchTake, float64) {
 	d := newDraft(op.A, c.Offering)
-	for _, l := range c.order {
-		d.takePods(l, l.Left)
+	for _, batch := range c.order {
+		d.takePods(batch, batch.Left)
 	}
 	if d.near {
-		for _, l := range c.order {
-			d.takePods(l, l.Left)
+		for _, batch := range c.order {
+			d.takePods(batch, batch.Left)
 		}
 	}
 	return d.takes, d.value

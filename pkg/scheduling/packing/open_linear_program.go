@@ -14,9 +14,9 @@ const mostFleetWork = 12_000_000_000
 // openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
 // is left over.
 func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
-	free := slices.DeleteFunc(slices.Clone(batches), func(l *PodBatch) bool {
-		return l.Left == 0 || l.whole ||
-			l.View.HasHostAffinity()
+	free := slices.DeleteFunc(slices.Clone(batches), func(batch *PodBatch) bool {
+		return batch.Left == 0 || batch.whole ||
+			batch.View.HasHostAffinity()
 	})
 	if len(free) == 0 {
 		return
@@ -41,8 +41,8 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 		d := newDraft(op.A, g.cands[n.Offering].Offering)
 		for i, k := range n.Class {
 			left := n.Amount[i]
-			for _, l := range g.Items[k].Batches {
-				left -= d.takePods(l, left)
+			for _, batch := range g.Items[k].Batches {
+				left -= d.takePods(batch, left)
 			}
 		}
 		if len(d.takes) == 0 {

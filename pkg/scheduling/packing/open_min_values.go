@@ -23,16 +23,16 @@ type minValuesFit struct {
 // possible, and no further for those that join it. The capacity is what the node may take of the pool's limits: that of
 // the largest type it must be able to become. A pod that cannot be there even alone is left out, and keeps no other out
 // that does without it.
-func (a *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) ([]BatchTake, resources.List,
+func (s *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) ([]BatchTake, resources.List,
 	capacity.LoweredMinValues) {
 	p := o.InstanceType.Pool
 	if !p.MinValues() {
 		return takes, o.InstanceType.Type.Capacity, nil
 	}
-	m := minValuesFit{a, o, a.Used.Pools[p.ID]}
+	m := minValuesFit{s, o, s.Used.Pools[p.ID]}
 	if o.Limited() { // of one type, and so only where that is enough, see MayBeOneType
 		return takes, o.InstanceType.Type.Capacity,
-			capacity.LowerMinValues(a.W.Options.RequirementsOf(p, m.asLoads(takes)),
+			capacity.LowerMinValues(s.W.Options.RequirementsOf(p, m.asLoads(takes)),
 				o.OnlyOption())
 	}
 	for len(takes) > 0 {
@@ -42,15 +42,15 @@ func (a *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) (
 		}
 		first := takes[0].Batch
 		first.refused = append(first.refused, p)
-		k := first.View.Class
+		class := first.View.Class
 		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
 			strings.Join(missing, ", "))
 		// the last time says how much is used
-		maps.DeleteFunc(a.Blocked[k.ID], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
-		if over := a.Used.overLimitInPart(p); over != "" {
+		maps.DeleteFunc(s.Blocked[class.ID], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
+		if over := s.Used.overLimitInPart(p); over != "" {
 			why += " and " + over
 		}
-		a.Blocked[k.ID][why] = true
+		s.Blocked[class.ID][why] = true
 		if takes = takes[1:]; slices.ContainsFunc(takes,
 			func(t BatchTake) bool { return t.Batch.View.HasHostAffinity() }) {
 			break // it may be near the pod that is left out
@@ -142,20 +142,20 @@ const maxJoins = 1000
 
 // mostJoining returns how many of n pods of the batch may join the new node. So many join that enough types hold all
 // for its pool's MinValues. None that is needed is larger than what the node takes of the pool's limits.
-func (a *Solution) mostJoining(l *PodBatch, b *capacity.Bin, alt, n int) int {
+func (s *Solution) mostJoining(batch *PodBatch, b *capacity.Bin, alt, n int) int {
 	p := b.Offering.InstanceType.Pool
 	if !p.MinValues() || b.Offering.Limited() {
 		return n
 	}
-	m := minValuesFit{a, b.Offering, a.Used.Pools[p.ID]}
+	m := minValuesFit{s, b.Offering, s.Used.Pools[p.ID]}
 	m.inUse.List = m.inUse.List.Sub(b.Takes)
 	m.inUse.Nodes--
 	least, tried := 0, n
 	for most := n; least < most; tried = (least + most + 1) / 2 {
-		if a.joins++; a.joins > maxJoins {
+		if s.joins++; s.joins > maxJoins {
 			break
 		}
-		loads := append(slices.Clone(b.Load), m.asLoads([]BatchTake{{l, alt, tried}})...)
+		loads := append(slices.Clone(b.Load), m.asLoads([]BatchTake{{batch, alt, tried}})...)
 		if largest, missing := m.largestNeeded(loads, b.Low); len(missing) == 0 && largest.FitsIn(b.Takes) {
 			least = tried
 		} else {
@@ -169,8 +169,9 @@ func (a *Solution) mostJoining(l *PodBatch, b *capacity.Bin, alt, n int) int {
 func (m minValuesFit) asLoads(takes []BatchTake) []capacity.PodLoad {
 	out := make([]capacity.PodLoad, len(takes))
 	for i, t := range takes {
-		l := t.Batch
-		out[i] = capacity.PodLoad{Pod: l.View, Admission: l.Admit, Alt: t.Alt, Pods: m.a.Rest[l.View.Class.ID][:t.N]}
+		batch := t.Batch
+		out[i] = capacity.PodLoad{Pod: batch.View, Admission: batch.Admit, Alt: t.Alt,
+			Pods: m.a.Rest[batch.View.Class.ID][:t.N]}
 	}
 	return out
 }

@@ -19,16 +19,16 @@ func TestPodsJoinANodeAtTheLimitOfItsPool(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := NewProblem(world.Snapshot, world.Market)
-		a := w.NewSolution(Strategy{})
-		batches := newPacking(a, &lessons{}).divideIntoBatches(w.Classes.List)
+		p := NewProblem(world.Snapshot, world.Market)
+		s := p.NewSolution(Strategy{})
+		batches := newPacking(s, &lessons{}).divideIntoBatches(p.Classes.List)
 		if len(batches) != 2 || batches[0].View.Class.Pods[0] != "default/first-1" {
 			t.Fatalf("%d batches", len(batches))
 		}
-		if n, _ := a.openCopies(w.Catalog.Pools[0].Offerings[0], []BatchTake{{batches[0], 0, 1}}, 1); n != 1 {
+		if n, _ := s.openCopies(p.Catalog.Pools[0].Offerings[0], []BatchTake{{batches[0], 0, 1}}, 1); n != 1 {
 			t.Fatalf("%s: %d nodes for the first pod", limit, n)
 		}
-		if n := a.mostJoining(batches[1], a.Bins[0], 0, 1); n != 1 {
+		if n := s.mostJoining(batches[1], s.Bins[0], 0, 1); n != 1 {
 			t.Errorf("%s: %d pods may join the node, want 1", limit, n)
 		}
 	}
@@ -42,14 +42,14 @@ func TestLaterPodsLeaveEnoughTypes(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewProblem(world.Snapshot, world.Market)
-	a := w.NewSolution(Strategy{})
+	p := NewProblem(world.Snapshot, world.Market)
+	s := p.NewSolution(Strategy{})
 	take := map[string]BatchTake{}
-	for _, l := range newPacking(a, &lessons{}).divideIntoBatches(w.Classes.List) {
-		take[l.View.Class.Pods[0]] = BatchTake{l, 0, 1}
+	for _, batch := range newPacking(s, &lessons{}).divideIntoBatches(p.Classes.List) {
+		take[batch.View.Class.Pods[0]] = BatchTake{batch, 0, 1}
 	}
-	o := w.Catalog.Pools[0].Offerings[0]
-	m := minValuesFit{a, o, a.Used.Pools[o.InstanceType.Pool.ID]}
+	o := p.Catalog.Pools[0].Offerings[0]
+	m := minValuesFit{s, o, s.Used.Pools[o.InstanceType.Pool.ID]}
 	first, other := take["default/first-1"], take["default/any-1"]
 	got := m.withLater([]BatchTake{first}, []BatchTake{take["default/picky-1"], other}, o.InstanceType.Type.Capacity, nil)
 	if len(take) != 3 || len(got) != 2 || got[0].Batch != first.Batch || got[1].Batch != other.Batch {
@@ -67,14 +67,14 @@ func TestAllTypesAreListedWhereAsked(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := NewProblem(world.Snapshot, world.Market)
-	a := w.NewSolution(Strategy{})
-	p := w.Catalog.Pools[0]
-	m := minValuesFit{a, p.Offerings[0], capacity.PoolUsage{}}
-	loads := m.asLoads([]BatchTake{{newPacking(a, &lessons{}).divideIntoBatches(w.Classes.List)[0], 0, 1}})
+	problem := NewProblem(world.Snapshot, world.Market)
+	s := problem.NewSolution(Strategy{})
+	p := problem.Catalog.Pools[0]
+	m := minValuesFit{s, p.Offerings[0], capacity.PoolUsage{}}
+	loads := m.asLoads([]BatchTake{{newPacking(s, &lessons{}).divideIntoBatches(problem.Classes.List)[0], 0, 1}})
 	var counts []int
 	for _, all := range []bool{false, true, true, false} {
-		opts, _ := w.Options.LaunchOptions(p, capacity.PoolUsage{}, loads, all)
+		opts, _ := problem.Options.LaunchOptions(p, capacity.PoolUsage{}, loads, all)
 		counts = append(counts, len(opts))
 	}
 	if few := counts[0]; few == 0 || few >= 200 || !slices.Equal(counts, []int{few, 200, 200, few}) {

@@ -17,12 +17,12 @@ type NodeOpener struct{ A *Solution }
 
 // openNodes makes new nodes for the batches, in the heaviest pools that take them.
 func (op NodeOpener) openNodes(batches []*PodBatch) {
-	if slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.View.Class.Stays }) {
-		batches = slices.DeleteFunc(slices.Clone(batches), func(l *PodBatch) bool { return l.View.Class.Stays })
+	if slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.View.Class.Stays }) {
+		batches = slices.DeleteFunc(slices.Clone(batches), func(batch *PodBatch) bool { return batch.View.Class.Stays })
 	}
 	op.A.Strategy.Prices.WorthOf(op.A)
 	op.openAll(batches)
-	if op.A.Used.SpotCeiling > 0 && slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.Left > 0 }) {
+	if op.A.Used.SpotCeiling > 0 && slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.Left > 0 }) {
 		before := op.A.Used.SpotCeiling
 		op.A.Used.SpotCeiling = 0 // it never leaves a pod without a home
 		op.openAll(batches)
@@ -70,9 +70,9 @@ func (op NodeOpener) openTier(pools []*capacity.Pool, batches []*PodBatch) bool 
 // loosenBatches lets batches that found no node for all their pods together use one that holds some of them.
 func loosenBatches(batches []*PodBatch) bool {
 	found := false
-	for _, l := range batches {
-		if l.whole && l.Left > 0 {
-			l.whole, found = false, true
+	for _, batch := range batches {
+		if batch.whole && batch.Left > 0 {
+			batch.whole, found = false, true
 		}
 	}
 	return found
@@ -80,59 +80,59 @@ func loosenBatches(batches []*PodBatch) bool {
 
 // openCopies makes nodes like this one, up to most, while there are pods for more. It returns how many, and whether the
 // pool's limits or its MinValues stopped it.
-func (a *Solution) openCopies(o *capacity.Offering, takes []BatchTake, most int) (opened int, full bool) {
+func (s *Solution) openCopies(o *capacity.Offering, takes []BatchTake, most int) (opened int, full bool) {
 	p := o.InstanceType.Pool
 	times := most
 	for _, t := range takes {
-		a.W.Stages.Tell(cluster.StageOpen, t.Batch.View.Class, p.Name)
+		s.W.Stages.Tell(cluster.StageOpen, t.Batch.View.Class, p.Name)
 		times = min(times, t.Batch.Left/t.N)
 		if slices.ContainsFunc(t.Batch.View.HostRules,
 			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
 			times = 1
 		}
 	}
-	if times = a.Used.spotAllowance(o, times); times == 0 {
+	if times = s.Used.spotAllowance(o, times); times == 0 {
 		return 0, true
 	}
-	takes, charge, low := a.shrinkForMinValues(o, takes)
+	takes, charge, low := s.shrinkForMinValues(o, takes)
 	if takes == nil {
 		return 0, true
 	}
 	for range times {
-		if a.Used.ExceedsLimits(p, charge) {
+		if s.Used.ExceedsLimits(p, charge) {
 			return opened, true
 		}
-		if a.Used.ClaimsUsedUp() {
+		if s.Used.ClaimsUsedUp() {
 			return opened, false
 		}
-		b := a.NewBin(o, charge)
-		b.Name = fmt.Sprintf("new-%05d", a.Used.Opened)
+		b := s.NewBin(o, charge)
+		b.Name = fmt.Sprintf("new-%05d", s.Used.Opened)
 		b.Low = low
 		for _, t := range takes {
-			a.placePods(t.Batch, b, t.Alt, t.N)
+			s.placePods(t.Batch, b, t.Alt, t.N)
 		}
-		a.Bins = append(a.Bins, b)
-		a.Used.Opened++
+		s.Bins = append(s.Bins, b)
+		s.Used.Opened++
 		opened++
 		if id, amount := o.Slot(); amount > 0 {
-			a.Used.slots[id] -= amount
+			s.Used.slots[id] -= amount
 		}
-		if a.Used.SpotCeiling > 0 {
-			a.Used.spot.Add(o.OfferingKey, o.InstanceType.Type.Capacity.CPU, 1)
+		if s.Used.SpotCeiling > 0 {
+			s.Used.spot.Add(o.OfferingKey, o.InstanceType.Type.Capacity.CPU, 1)
 		}
-		a.Used.Pools[p.ID].List = a.Used.Pools[p.ID].List.Add(charge)
-		a.Used.Pools[p.ID].Nodes++
+		s.Used.Pools[p.ID].List = s.Used.Pools[p.ID].List.Add(charge)
+		s.Used.Pools[p.ID].Nodes++
 	}
 	return opened, false
 }
 
 // NewBin is an empty new node that takes the capacity of its pool's limits.
-func (a *Solution) NewBin(o *capacity.Offering, charge resources.List) *capacity.Bin {
-	counters := len(a.W.Topology.Counters)
+func (s *Solution) NewBin(o *capacity.Offering, charge resources.List) *capacity.Bin {
+	counters := len(s.W.Topology.Counters)
 	return &capacity.Bin{
 		Offering: o, Takes: charge, Taints: o.InstanceType.Pool.Taints, Open: o.InstanceType.Open,
 		Room:  slices.Clone(o.Room),
-		Disks: o.AttachableOnNew(a.W.Classes),
+		Disks: o.AttachableOnNew(s.W.Classes),
 		Ports: slices.Clip(o.Ports), Count: make([]int, counters), Anti: make([]int, counters),
 	}
 }

@@ -24,9 +24,9 @@ func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
 	if len(offerings) == 0 {
 		return
 	}
-	for _, l := range batches {
-		if l.Value = op.A.W.Catalog.MinPriceShare(l.View, l.Pins); l.Value >= capacity.NoPrice {
-			l.Value = dear
+	for _, batch := range batches {
+		if batch.Value = op.A.W.Catalog.MinPriceShare(batch.View, batch.Pins); batch.Value >= capacity.NoPrice {
+			batch.Value = dear
 		}
 	}
 	for !op.A.Used.ClaimsUsedUp() {
@@ -65,9 +65,9 @@ func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
 	if !slices.ContainsFunc(pools, func(p *capacity.Pool) bool { return len(p.Paid) > 0 && !p.MinValues() }) {
 		return
 	}
-	for _, l := range batches {
-		if l.Value = op.A.W.Catalog.MinPriceShare(l.View, l.Pins); l.Value >= capacity.NoPrice {
-			l.Value = 0 // only what is to be had without a commitment as well
+	for _, batch := range batches {
+		if batch.Value = op.A.W.Catalog.MinPriceShare(batch.View, batch.Pins); batch.Value >= capacity.NoPrice {
+			batch.Value = 0 // only what is to be had without a commitment as well
 		}
 	}
 	offerings := op.paidOfferings(pools, batches)

@@ -12,16 +12,16 @@ import (
 func (op NodeOpener) openAll(batches []*PodBatch) {
 	op.openHomes(batches)
 	var whole []*PodBatch
-	for _, l := range batches {
-		if l.Left > 0 && l.whole && l.View == l.View.Class.LastRelaxation() {
-			whole = append(whole, l)
+	for _, batch := range batches {
+		if batch.Left > 0 && batch.whole && batch.View == batch.View.Class.LastRelaxation() {
+			whole = append(whole, batch)
 		}
 	}
 	for _, pools := range op.A.W.Catalog.ByWeight() {
 		op.openIn(pools, batches)
 	}
 	// else the next pass may have a node for all
-	if !op.A.Used.ClaimsUsedUp() && slices.ContainsFunc(whole, func(l *PodBatch) bool { return l.Left > 0 }) {
+	if !op.A.Used.ClaimsUsedUp() && slices.ContainsFunc(whole, func(batch *PodBatch) bool { return batch.Left > 0 }) {
 		op.placePartly(whole)
 	}
 }
@@ -33,22 +33,22 @@ func (op NodeOpener) placePartly(batches []*PodBatch) {
 	for _, pools := range op.A.W.Catalog.ByWeight() {
 		op.openReserved(pools, batches)
 	}
-	for _, l := range batches {
-		if b := op.roomiestBin(l); b != nil {
-			op.A.fillBins([]*capacity.Bin{b}, []*PodBatch{l})
+	for _, batch := range batches {
+		if b := op.roomiestBin(batch); b != nil {
+			op.A.fillBins([]*capacity.Bin{b}, []*PodBatch{batch})
 		}
 	}
 	op.A.fillBins(op.A.Bins, batches)
 }
 
 // roomiestBin is the node, there or new, that takes the most pods of the batch; nil when none takes any.
-func (op NodeOpener) roomiestBin(l *PodBatch) *capacity.Bin {
+func (op NodeOpener) roomiestBin(batch *PodBatch) *capacity.Bin {
 	var best *capacity.Bin
 	most := 0
 	for _, b := range op.A.Bins {
-		n := min(l.Left, capacity.FitCount(l.View.Class.Need, b.Room),
-			op.A.W.Topology.MaxPodsByHostRules(l.View, op.A.siteOf(b)))
-		if n > most && op.A.AlternativeFor(l, b) >= 0 {
+		n := min(batch.Left, capacity.FitCount(batch.View.Class.Need, b.Room),
+			op.A.W.Topology.MaxPodsByHostRules(batch.View, op.A.siteOf(b)))
+		if n > most && op.A.AlternativeFor(batch, b) >= 0 {
 			best, most = b, n
 		}
 	}
@@ -79,9 +79,9 @@ func (op NodeOpener) openHomes(batches []*PodBatch) {
 	}
 	for i := lightest; i > 0; i-- {
 		var guests []*PodBatch
-		for _, l := range slices.Concat(at[:i]...) {
-			if op.A.W.Catalog.TierSells(i, l.Admit, l.View.Class) {
-				guests = append(guests, l)
+		for _, batch := range slices.Concat(at[:i]...) {
+			if op.A.W.Catalog.TierSells(i, batch.Admit, batch.View.Class) {
+				guests = append(guests, batch)
 			}
 		}
 		if len(guests) == 0 {
@@ -97,15 +97,15 @@ func (op NodeOpener) openHomes(batches []*PodBatch) {
 // there are.
 func (op NodeOpener) byHeaviestTier(batches []*PodBatch) (at [][]*PodBatch, some int) {
 	at = make([][]*PodBatch, len(op.A.W.Catalog.ByWeight()))
-	for _, l := range batches {
-		if l.Left == 0 {
+	for _, batch := range batches {
+		if batch.Left == 0 {
 			continue
 		}
-		if i := op.A.W.Catalog.HeaviestTier(l.Admit, l.View.Class); i >= 0 {
+		if i := op.A.W.Catalog.HeaviestTier(batch.Admit, batch.View.Class); i >= 0 {
 			if len(at[i]) == 0 {
 				some++
 			}
-			at[i] = append(at[i], l)
+			at[i] = append(at[i], batch)
 		}
 	}
 	return at, some
@@ -114,8 +114,8 @@ func (op NodeOpener) byHeaviestTier(batches []*PodBatch) (at [][]*PodBatch, some
 // limitsLeaveRoom reports whether the limits of the pools leave room for twice what the batches ask for, in each pool.
 func (op NodeOpener) limitsLeaveRoom(pools []*capacity.Pool, batches []*PodBatch) bool {
 	var all resources.List
-	for _, l := range batches {
-		all = all.Add(l.View.Class.Pod.Need.Times(2 * int64(l.Left)))
+	for _, batch := range batches {
+		all = all.Add(batch.View.Class.Pod.Need.Times(2 * int64(batch.Left)))
 	}
 	return !slices.ContainsFunc(pools, func(p *capacity.Pool) bool {
 		return slices.Contains(p.Limited, string(api.LimitNodes)) || p.LimitsPrice() || op.A.Used.ExceedsLimits(p, all)
@@ -124,7 +124,7 @@ func (op NodeOpener) limitsLeaveRoom(pools []*capacity.Pool, batches []*PodBatch
 
 // openIn makes new nodes in pools of one weight.
 func (op NodeOpener) openIn(pools []*capacity.Pool, batches []*PodBatch) {
-	if !slices.ContainsFunc(batches, func(l *PodBatch) bool { return l.Left > 0 }) {
+	if !slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.Left > 0 }) {
 		return
 	}
 	op.openReserved(pools, batches)

@@ -39,15 +39,15 @@ type classDomain struct {
 
 // Pack packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that
 // spread without a place that had one at first, it asks whether fewer of them, divided evenly, find more.
-func (w *Problem) Pack(st Strategy) *Solution {
-	a, first := w.repairUntilStable(st, false)
-	if !first.MayBeLimited() || a.Waiting() <= first.Waiting() {
-		return a
+func (p *Problem) Pack(st Strategy) *Solution {
+	s, first := p.repairUntilStable(st, false)
+	if !first.MayBeLimited() || s.Waiting() <= first.Waiting() {
+		return s
 	}
-	if b, _ := w.repairUntilStable(st, true); b.Waiting() < a.Waiting() {
+	if b, _ := p.repairUntilStable(st, true); b.Waiting() < s.Waiting() {
 		return b
 	}
-	return a
+	return s
 }
 
 // mostRestarts bounds how often a pass starts again because a domain turned out to hold fewer pods than it was
@@ -58,15 +58,15 @@ const mostRestarts = 6
 // domain (a zone, say) takes fewer pods than planned, so that the others are not filled beyond what a spread allows.
 // Evenly, pods that spread take turns instead when limits are short: fewer of them are divided over all domains, the
 // least crowded first.
-func (w *Problem) repairUntilStable(st Strategy, evenly bool) (a, first *Solution) {
+func (p *Problem) repairUntilStable(st Strategy, evenly bool) (s, first *Solution) {
 	ls := &lessons{caps: map[classDomain]int{}, groups: map[int]bool{}, wanted: map[classDomain]bool{}}
 	for range mostRestarts + 1 {
-		pk := newPacking(w.NewSolution(st), ls)
+		pk := newPacking(p.NewSolution(st), ls)
 		pk.run()
-		if a = pk.a; first == nil {
-			first = a
+		if s = pk.a; first == nil {
+			first = s
 		}
-		if ls.noteScattered(a) {
+		if ls.noteScattered(s) {
 			continue // what domains could not take tells little
 		}
 		if evenly && ls.learnTurns(pk) {
@@ -77,22 +77,22 @@ func (w *Problem) repairUntilStable(st Strategy, evenly bool) (a, first *Solutio
 			break
 		}
 	}
-	a.trimBrokenRules()
-	if b := w.withHeldBack(st, ls, a); b != nil && b.Waiting() < a.Waiting() {
-		a = b
+	s.trimBrokenRules()
+	if b := p.withHeldBack(st, ls, s); b != nil && b.Waiting() < s.Waiting() {
+		s = b
 	}
-	return a, first
+	return s, first
 }
 
 // withHeldBack is the solution again, in which pods of a that wait because a domain was to take fewer of them are asked
 // about once more, when all others have their places: of several that were too many together one may be let in. It is
 // nil where there are none.
-func (w *Problem) withHeldBack(st Strategy, ls *lessons, a *Solution) *Solution {
-	held := func(k *podclass.Class) bool { return len(a.Rest[k.ID]) > 0 && ls.isCapped(k) }
-	if !slices.ContainsFunc(w.Classes.List, held) {
+func (p *Problem) withHeldBack(st Strategy, ls *lessons, s *Solution) *Solution {
+	held := func(class *podclass.Class) bool { return len(s.Rest[class.ID]) > 0 && ls.isCapped(class) }
+	if !slices.ContainsFunc(p.Classes.List, held) {
 		return nil
 	}
-	pk := newPacking(w.NewSolution(st), ls)
+	pk := newPacking(p.NewSolution(st), ls)
 	pk.run()
 	pk.learned = &lessons{groups: ls.groups}
 	pk.resetLevels()
@@ -110,8 +110,8 @@ type packing struct {
 	roomOnly bool                // make no new nodes
 }
 
-func newPacking(a *Solution, ls *lessons) *packing {
-	pk := &packing{a: a, learned: ls, level: make([]int, len(a.W.Classes.List)), stuck: map[classDomain]int{}}
+func newPacking(s *Solution, ls *lessons) *packing {
+	pk := &packing{a: s, learned: ls, level: make([]int, len(s.W.Classes.List)), stuck: map[classDomain]int{}}
 	pk.resetLevels()
 	return pk
 }
@@ -126,12 +126,12 @@ func (pk *packing) run() {
 		return
 	}
 	var all []int32
-	for _, k := range pk.a.W.Classes.List {
-		all = append(all, k.Pod.Priority)
+	for _, class := range pk.a.W.Classes.List {
+		all = append(all, class.Pod.Priority)
 	}
 	slices.SortFunc(all, func(x, y int32) int { return cmp.Compare(y, x) })
 	for _, p := range slices.Compact(all) {
-		pk.packTurns(func(k *podclass.Class) bool { return k.Pod.Priority == p })
+		pk.packTurns(func(class *podclass.Class) bool { return class.Pod.Priority == p })
 	}
 	// some may have waited for pods of lower priority to be near to
 	pk.packTier(func(*podclass.Class) bool { return true })
@@ -153,13 +153,13 @@ func (pk *packing) packTurns(in func(*podclass.Class) bool) {
 	all := slices.Sorted(maps.Values(turns))
 	slices.SortFunc(all, func(x, y int) int { return cmp.Compare(y, x) })
 	for _, n := range slices.Compact(all) {
-		pk.packTier(func(k *podclass.Class) bool { return in(k) && turns[k.ID] == n })
+		pk.packTier(func(class *podclass.Class) bool { return in(class) && turns[class.ID] == n })
 	}
 	pk.packTier(in)
 }
 
 // PackTier packs the classes that in accepts as if there were no others.
-func (a *Solution) PackTier(in func(*podclass.Class) bool) { newPacking(a, &lessons{}).packTier(in) }
+func (s *Solution) PackTier(in func(*podclass.Class) bool) { newPacking(s, &lessons{}).packTier(in) }
 
 // packTier packs the classes that in accepts, first with every preference as a rule, then ever more relaxed. Each round
 // divides the pods over domains, fills the room there is and makes nodes for the rest.
@@ -167,9 +167,9 @@ func (pk *packing) packTier(in func(*podclass.Class) bool) {
 	var earlier []*PodBatch
 	for {
 		var now []*podclass.Class
-		for i, k := range pk.a.W.Classes.List {
-			if len(pk.a.Rest[i]) > 0 && in(k) {
-				now = append(now, k)
+		for i, class := range pk.a.W.Classes.List {
+			if len(pk.a.Rest[i]) > 0 && in(class) {
+				now = append(now, class)
 			}
 		}
 		before := pk.a.countWaiting(now)
@@ -192,9 +192,9 @@ func (pk *packing) packTier(in func(*podclass.Class) bool) {
 // relaxLeft lets each of the classes that has pods left give up one preference more; false when none has any.
 func (pk *packing) relaxLeft(now []*podclass.Class) bool {
 	relaxed := false
-	for _, k := range now {
-		if len(pk.a.Rest[k.ID]) > 0 && pk.level[k.ID] < len(k.Views)-1 {
-			pk.level[k.ID]++
+	for _, class := range now {
+		if len(pk.a.Rest[class.ID]) > 0 && pk.level[class.ID] < len(class.Views)-1 {
+			pk.level[class.ID]++
 			relaxed = true
 		}
 	}
@@ -203,14 +203,14 @@ func (pk *packing) relaxLeft(now []*podclass.Class) bool {
 
 // resetLevels asks for every preference again, or for none where the strategy ignores them.
 func (pk *packing) resetLevels() {
-	for i, k := range pk.a.W.Classes.List {
+	for i, class := range pk.a.W.Classes.List {
 		if pk.level[i] = 0; pk.a.Strategy.IgnorePreferences {
-			pk.level[i] = len(k.Views) - 1
+			pk.level[i] = len(class.Views) - 1
 		}
 	}
 }
 
 // currentRelaxation is the class as far as it is relaxed.
-func (pk *packing) currentRelaxation(k *podclass.Class) *podclass.RelaxedPod {
-	return k.Views[pk.level[k.ID]]
+func (pk *packing) currentRelaxation(class *podclass.Class) *podclass.RelaxedPod {
+	return class.Views[pk.level[class.ID]]
 }

@@ -20,12 +20,12 @@ func (pk *packing) settleSpread(now []*podclass.Class) {
 	}
 	var some []*podclass.Class
 	spreads := false
-	for _, k := range now {
-		v := pk.currentRelaxation(k)
-		if !slices.ContainsFunc(slices.Concat(v.HostRules, v.DomainRules),
+	for _, class := range now {
+		pod := pk.currentRelaxation(class)
+		if !slices.ContainsFunc(slices.Concat(pod.HostRules, pod.DomainRules),
 			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
-			some = append(some, k)
-			spreads = spreads || slices.ContainsFunc(v.DomainRules,
+			some = append(some, class)
+			spreads = spreads || slices.ContainsFunc(pod.DomainRules,
 				func(r podclass.TopologyRule) bool { return r.Kind == podclass.Spread })
 		}
 	}
@@ -61,14 +61,14 @@ func (pk *packing) sortByScarcity(batches []*PodBatch) []*PodBatch {
 		}
 	}
 	class := make([]float64, len(batches)) // by id
-	for _, l := range batches {
-		price := pk.a.W.Catalog.MinPriceShare(l.View, l.Pins)
+	for _, batch := range batches {
+		price := pk.a.W.Catalog.MinPriceShare(batch.View, batch.Pins)
 		if price >= capacity.NoPrice {
-			class[l.ID] = math.Inf(1)
+			class[batch.ID] = math.Inf(1)
 			continue
 		}
-		if s := capacity.DominantShare(l.View.Class.Need, total); s > 0 {
-			class[l.ID] = math.Floor(math.Log(max(price, rounding)/s) / math.Log(notable))
+		if s := capacity.DominantShare(batch.View.Class.Need, total); s > 0 {
+			class[batch.ID] = math.Floor(math.Log(max(price, rounding)/s) / math.Log(notable))
 		}
 	}
 	return slices.SortedStableFunc(slices.Values(batches),
@@ -79,13 +79,13 @@ func (pk *packing) sortByScarcity(batches []*PodBatch) []*PodBatch {
 const notable = 1.5
 
 // fillBins fills the room of the bins in their order.
-func (a *Solution) fillBins(bins []*capacity.Bin, batches []*PodBatch) {
+func (s *Solution) fillBins(bins []*capacity.Bin, batches []*PodBatch) {
 	for again := true; again; {
 		again = false
 		for _, b := range bins {
-			for _, l := range batches {
-				if l.Left > 0 && a.joinBin(l, b) {
-					again = again || len(l.View.HostRules) > 0 // others may want to be near
+			for _, batch := range batches {
+				if batch.Left > 0 && s.joinBin(batch, b) {
+					again = again || len(batch.View.HostRules) > 0 // others may want to be near
 				}
 			}
 		}
@@ -93,40 +93,40 @@ func (a *Solution) fillBins(bins []*capacity.Bin, batches []*PodBatch) {
 }
 
 // joinBin puts as many pods of the batch in the bin as it takes; false when it takes none.
-func (a *Solution) joinBin(l *PodBatch, b *capacity.Bin) bool {
-	n := min(l.Left, capacity.FitCount(l.View.Class.Need, b.Room))
+func (s *Solution) joinBin(batch *PodBatch, b *capacity.Bin) bool {
+	n := min(batch.Left, capacity.FitCount(batch.View.Class.Need, b.Room))
 	if n == 0 {
 		return false
 	}
-	a.W.Stages.Tell(cluster.StagePlace, l.View.Class, "")
-	if b.Offering == nil && b.AlternativeFor(l.Admit) < 0 {
+	s.W.Stages.Tell(cluster.StagePlace, batch.View.Class, "")
+	if b.Offering == nil && b.AlternativeFor(batch.Admit) < 0 {
 		return false
 	}
-	if n = min(n, a.W.Topology.MaxPodsByHostRules(l.View, a.siteOf(b))); n == 0 || l.whole && n < l.Left {
+	if n = min(n, s.W.Topology.MaxPodsByHostRules(batch.View, s.siteOf(b))); n == 0 || batch.whole && n < batch.Left {
 		return false
 	}
-	alt := a.AlternativeFor(l, b)
+	alt := s.AlternativeFor(batch, b)
 	if alt < 0 {
 		return false
 	}
 	if b.Offering != nil {
-		if n = a.mostJoining(l, b, alt, n); n == 0 || l.whole && n < l.Left {
+		if n = s.mostJoining(batch, b, alt, n); n == 0 || batch.whole && n < batch.Left {
 			return false
 		}
 	}
-	a.placePods(l, b, alt, n)
+	s.placePods(batch, b, alt, n)
 	return true
 }
 
 // AlternativeFor returns the alternative under which the batch may join the bin, -1 for none.
-func (a *Solution) AlternativeFor(l *PodBatch, b *capacity.Bin) int {
+func (s *Solution) AlternativeFor(batch *PodBatch, b *capacity.Bin) int {
 	if b.Offering == nil {
-		return b.AlternativeFor(l.Admit)
+		return b.AlternativeFor(batch.Admit)
 	}
-	for _, p := range l.Pins {
+	for _, p := range batch.Pins {
 		if d := b.DomainOf(p.Key); d != p.Domain {
 			return -1
 		}
 	}
-	return b.Offering.FirstAlternativeBeside(l.Admit, b.Open)
+	return b.Offering.FirstAlternativeBeside(batch.Admit, b.Open)
 }

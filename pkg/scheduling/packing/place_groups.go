@@ -31,13 +31,13 @@ func (gp groupPlacer) placeScattered(now []*podclass.Class, batches []*PodBatch)
 	slices.Sort(counters)
 	for _, c := range counters {
 		var p affinityGroup
-		for _, l := range batches {
+		for _, batch := range batches {
 			switch {
-			case l.Left == 0 || l.View.Class.Stays:
-			case l.View.FollowsOnHost(c):
-				p.guests = append(p.guests, l)
-			case slices.Contains(l.View.Class.Matched, c):
-				p.hosts = append(p.hosts, l)
+			case batch.Left == 0 || batch.View.Class.Stays:
+			case batch.View.FollowsOnHost(c):
+				p.guests = append(p.guests, batch)
+			case slices.Contains(batch.View.Class.Matched, c):
+				p.hosts = append(p.hosts, batch)
 			}
 		}
 		if gp.a.Total[c] > 0 {
@@ -52,11 +52,11 @@ func (gp groupPlacer) placeScattered(now []*podclass.Class, batches []*PodBatch)
 
 // placeGroup places a party.
 func (gp groupPlacer) placeGroup(p affinityGroup) {
-	together := slices.ContainsFunc(p.guests, func(l *PodBatch) bool { return l.whole })
+	together := slices.ContainsFunc(p.guests, func(batch *PodBatch) bool { return batch.whole })
 	for {
 		left := 0
-		for _, l := range p.hosts {
-			left += l.Left
+		for _, batch := range p.hosts {
+			left += batch.Left
 		}
 		if together {
 			left = min(left, 1)
@@ -71,16 +71,16 @@ func (gp groupPlacer) placeGroup(p affinityGroup) {
 // shareForNode returns one node's share of the group: of the pods that follow, their part for each that is followed.
 func (p affinityGroup) shareForNode(hosts int) []BatchTake {
 	var out []BatchTake
-	for _, l := range p.hosts {
-		if l.Left > 0 {
-			out = append(out, BatchTake{Batch: l, N: 1})
+	for _, batch := range p.hosts {
+		if batch.Left > 0 {
+			out = append(out, BatchTake{Batch: batch, N: 1})
 			break
 		}
 	}
 	guests := false
-	for _, l := range p.guests {
-		if l.Left > 0 {
-			out = append(out, BatchTake{Batch: l, N: (l.Left + hosts - 1) / hosts})
+	for _, batch := range p.guests {
+		if batch.Left > 0 {
+			out = append(out, BatchTake{Batch: batch, N: (batch.Left + hosts - 1) / hosts})
 			guests = true
 		}
 	}
@@ -94,9 +94,9 @@ func (p affinityGroup) shareForNode(hosts int) []BatchTake {
 	return out
 }
 
-func followsOthers(v *podclass.RelaxedPod) int {
+func followsOthers(pod *podclass.RelaxedPod) int {
 	n := 0
-	for _, r := range v.HostRules {
+	for _, r := range pod.HostRules {
 		if r.Kind == podclass.Follow && !r.Self {
 			n++
 		}
@@ -152,19 +152,19 @@ func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []BatchTake) (be
 // hold keeps a party that found no seat from being scattered as long as some of its guests may give up a preference. A
 // guest whose preferences leave it no domain has no batch.
 func (gp groupPlacer) hold(now []*podclass.Class, p affinityGroup, counter int) {
-	if gp.a.Total[counter] > 0 || !slices.ContainsFunc(now, func(k *podclass.Class) bool {
-		return len(gp.a.Rest[k.ID]) > 0 && !k.Stays && gp.pk.level[k.ID] < len(k.Views)-1 &&
-			gp.pk.currentRelaxation(k).FollowsOnHost(counter)
+	if gp.a.Total[counter] > 0 || !slices.ContainsFunc(now, func(class *podclass.Class) bool {
+		return len(gp.a.Rest[class.ID]) > 0 && !class.Stays && gp.pk.level[class.ID] < len(class.Views)-1 &&
+			gp.pk.currentRelaxation(class).FollowsOnHost(counter)
 	}) {
 		return
 	}
-	for _, l := range slices.Concat(p.hosts, p.guests) {
-		l.Left = 0
+	for _, batch := range slices.Concat(p.hosts, p.guests) {
+		batch.Left = 0
 	}
 }
 
 // gathers reports whether pods of the view were scattered by an earlier solution.
-func (pk *packing) gathers(v *podclass.RelaxedPod) bool {
-	return slices.ContainsFunc(v.HostRules,
+func (pk *packing) gathers(pod *podclass.RelaxedPod) bool {
+	return slices.ContainsFunc(pod.HostRules,
 		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow && pk.learned.groups[r.Counter] })
 }

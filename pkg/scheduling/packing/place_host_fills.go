@@ -5,14 +5,14 @@ import "joiner.sh/pkg/scheduling/capacity"
 // fillHostsByPrices fills the hosts with those of the batches that are worth the most together, by what they would cost
 // on new nodes.
 func (pk *packing) fillHostsByPrices(batches []*PodBatch) {
-	a := pk.a
-	g := NodeOpener{A: a}.NewPriceGuide(podPricesFor(a))
-	NodeOpener{A: a}.setPodValues(nil, true, batches)
+	s := pk.a
+	g := NodeOpener{A: s}.NewPriceGuide(podPricesFor(s))
+	NodeOpener{A: s}.setPodValues(nil, true, batches)
 	g.PrepareGroups(nil, batches)
 	var hosts []*Candidate
-	for i, b := range a.Bins {
+	for i, b := range s.Bins {
 		if b.Offering == nil {
-			may := func(l *PodBatch) bool { return b.AlternativeFor(l.Admit) >= 0 }
+			may := func(batch *PodBatch) bool { return b.AlternativeFor(batch.Admit) >= 0 }
 			if c := g.HostCandidate(i, b, may); len(c.items) > 0 {
 				hosts = append(hosts, c)
 			}
@@ -29,7 +29,7 @@ func (pk *packing) fillHostsByPrices(batches []*PodBatch) {
 		g.ScoreCandidate(c)
 		takes, _ := g.FillWholePods(c)
 		for _, t := range takes {
-			a.placePods(t.Batch, c.host, t.Alt, t.N)
+			s.placePods(t.Batch, c.host, t.Alt, t.N)
 		}
 	}
 }
@@ -38,8 +38,8 @@ func (pk *packing) fillHostsByPrices(batches []*PodBatch) {
 func (g *PriceGuide) HostCandidate(i int, b *capacity.Bin, may func(*PodBatch) bool) *Candidate {
 	c := &Candidate{index: i, host: b, room: ScaleNeed(b.Room, g.prices.ScaleUnits())}
 	for i, it := range g.Items {
-		l := it.Batches[0]
-		if n := capacity.FitCount(l.View.Class.Need, b.Room); n > 0 && may(l) {
+		batch := it.Batches[0]
+		if n := capacity.FitCount(batch.View.Class.Need, b.Room); n > 0 && may(batch) {
 			c.items, c.fits = append(c.items, int32(i)), append(c.fits, n)
 		}
 	}

@@ -21,9 +21,9 @@ type nominatedPlaces struct {
 // were any.
 func (pk *packing) placeNominated() bool {
 	p := nominatedPlaces{pk: pk, classOf: map[string]*podclass.Class{}, taken: map[string]bool{}}
-	for _, k := range pk.a.W.Classes.List {
-		for _, name := range k.Pods {
-			p.classOf[name] = k
+	for _, class := range pk.a.W.Classes.List {
+		for _, name := range class.Pods {
+			p.classOf[name] = class
 		}
 	}
 	for i, b := range pk.a.Bins {
@@ -40,19 +40,19 @@ func (pk *packing) placeNominated() bool {
 
 // place puts a pod on a host, unless it does not wait, has a place or does not fit there.
 func (p nominatedPlaces) place(name string, host int, b *capacity.Bin) bool {
-	a, k := p.pk.a, p.classOf[name]
-	if k == nil || p.taken[name] {
+	s, class := p.pk.a, p.classOf[name]
+	if class == nil || p.taken[name] {
 		return false
 	}
-	standing := a.siteOf(a.W.Nodes.Hosts[host])      // the others of the claim do not count against each other
+	standing := s.siteOf(s.W.Nodes.Hosts[host])      // the others of the claim do not count against each other
 	standing.Trusted, standing.Disks = true, b.Disks // but their volumes do
-	v := k.LastRelaxation()
-	alt := b.AlternativeFor(v.Admission)
-	if alt < 0 || capacity.FitCount(k.Need, b.Room) == 0 || a.W.Topology.MaxPodsByHostRules(v, standing) == 0 {
+	pod := class.LastRelaxation()
+	alt := b.AlternativeFor(pod.Admission)
+	if alt < 0 || capacity.FitCount(class.Need, b.Room) == 0 || s.W.Topology.MaxPodsByHostRules(pod, standing) == 0 {
 		return false
 	}
 	p.taken[name] = true
-	a.recordLoad(capacity.PodLoad{Settled: true, Pod: v, Admission: v.Admission, Alt: alt, Pods: []string{name}}, b)
+	s.recordLoad(capacity.PodLoad{Settled: true, Pod: pod, Admission: pod.Admission, Alt: alt, Pods: []string{name}}, b)
 	return true
 }
 
@@ -80,8 +80,8 @@ func (p nominatedPlaces) placeSuccessors() {
 // podsWithoutPlace are the waiting pods that have no place, sorted, by the stems of their names.
 func (p nominatedPlaces) podsWithoutPlace() map[string][]string {
 	out := map[string][]string{}
-	for _, k := range p.pk.a.W.Classes.List {
-		for _, name := range k.Pods {
+	for _, class := range p.pk.a.W.Classes.List {
+		for _, name := range class.Pods {
 			if stem := nameStem(name); stem != "" && !p.taken[name] {
 				out[stem] = append(out[stem], name)
 			}

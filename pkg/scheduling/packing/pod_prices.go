@@ -12,7 +12,7 @@ const rounding, leastDivisor = 1e-9, 1e-12
 // priceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
 type priceSource interface {
 	// WorthOf returns the prices of the pods for which the solution looks for new nodes.
-	WorthOf(a *Solution) PodPrices
+	WorthOf(s *Solution) PodPrices
 	// GuidePrices returns the prices where all new nodes are chosen together; nil for those of WorthOf.
 	GuidePrices() PodPrices
 }
@@ -20,7 +20,7 @@ type priceSource interface {
 // PodPrices holds prices of pods by price class: the pods that the prices do not tell apart.
 type PodPrices interface {
 	// ClassOf returns the price class of those pods of the class that the pins tie.
-	ClassOf(k *podclass.Class, pins []podclass.DomainPin) int32
+	ClassOf(class *podclass.Class, pins []podclass.DomainPin) int32
 	// PriceClasses are the classes, with the groups of which one node takes a few pods only.
 	PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64)
 	// HasManyClasses reports whether there are so many classes that pricing them anew takes its time.
@@ -43,16 +43,16 @@ type ClassValues struct {
 }
 
 // ofBatch returns the worth of one pod of the batch.
-func (v ClassValues) ofBatch(l *PodBatch) float64 {
-	return v.USD[v.Prices.ClassOf(l.View.Class, l.Pins)]
+func (v ClassValues) ofBatch(batch *PodBatch) float64 {
+	return v.USD[v.Prices.ClassOf(batch.View.Class, batch.Pins)]
 }
 
 // podPricesFor returns the prices of pods where new nodes are made for them.
-func podPricesFor(a *Solution) PodPrices {
-	if a.Prices != nil {
-		return a.Prices
+func podPricesFor(s *Solution) PodPrices {
+	if s.Prices != nil {
+		return s.Prices
 	}
-	return a.Strategy.Prices.WorthOf(a)
+	return s.Strategy.Prices.WorthOf(s)
 }
 
 // ScaleNeed is the amounts in these units.

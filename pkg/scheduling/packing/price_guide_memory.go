@@ -53,8 +53,8 @@ func (m *GuideMemory) scaleRoom(amounts []int64, units []float64) []float64 {
 }
 
 // newGroup is a group of the batch alone, of which so many pods may be on one node.
-func (m *GuideMemory) newGroup(class int32, l *PodBatch, most int) batchGroup {
+func (m *GuideMemory) newGroup(class int32, batch *PodBatch, most int) batchGroup {
 	n := len(m.batches)
-	m.batches, m.caps = append(m.batches, l), append(m.caps, most)
+	m.batches, m.caps = append(m.batches, batch), append(m.caps, most)
 	return batchGroup{class: class, Batches: m.batches[n : n+1 : n+1], caps: m.caps[n : n+1 : n+1]}
 }

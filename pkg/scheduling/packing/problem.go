@@ -31,62 +31,62 @@ type Problem struct {
 
 // NewProblem is the problem of the snapshot, with what the pools of each class can launch.
 func NewProblem(s cluster.Snapshot, sells func(class string) []instancetypes.Type) *Problem {
-	w := NewSharedDemand(s)
-	w.ResolveOfferings(sells, capacity.ManyPools)
-	w.AddClusterState()
-	return w
+	p := NewSharedDemand(s)
+	p.ResolveOfferings(sells, capacity.ManyPools)
+	p.AddClusterState()
+	return p
 }
 
 // NewSharedDemand is NewDemand without the pods that are too much work for one pass.
 func NewSharedDemand(s cluster.Snapshot) *Problem {
-	w := NewDemand(s, nil)
-	if aside := w.Classes.ShareWork(s.Rules, w.S.Minute()); len(aside) > 0 {
+	p := NewDemand(s, nil)
+	if aside := p.Classes.ShareWork(s.Rules, p.S.Minute()); len(aside) > 0 {
 		return NewDemand(s, aside)
 	}
-	return w
+	return p
 }
 
 // NewDemand is a problem of which only the pods that need a place are known, without those that are set aside.
 func NewDemand(s cluster.Snapshot, aside podclass.SetAside) *Problem {
-	w := &Problem{S: s, All: s.StateNodes()}
-	w.S.Pods = podclass.WithNeedsAnew(s.Pods, w.All)
-	w.Classes, w.Stages = podclass.ReadClasses(w.S, w.All, aside)
-	w.Options = &capacity.OptionFinder{Rules: &w.S.Rules}
-	return w
+	p := &Problem{S: s, All: s.StateNodes()}
+	p.S.Pods = podclass.WithNeedsAnew(s.Pods, p.All)
+	p.Classes, p.Stages = podclass.ReadClasses(p.S, p.All, aside)
+	p.Options = &capacity.OptionFinder{Rules: &p.S.Rules}
+	return p
 }
 
 // ResolveOfferings adds what pools can launch. Up to few pools are all looked at.
-func (w *Problem) ResolveOfferings(sells func(class string) []instancetypes.Type, few int) {
-	w.SetDims(w.Classes.NeededResources())
-	w.Admissions = podclass.NewAdmissions(w.S, w.Classes.List)
-	b := &capacity.CatalogBuilder{S: &w.S, All: w.All, Classes: w.Classes, Stages: w.Stages}
-	w.Catalog = b.FindPools(w.Dims, w.Admissions, few, sells)
+func (p *Problem) ResolveOfferings(sells func(class string) []instancetypes.Type, few int) {
+	p.SetDims(p.Classes.NeededResources())
+	p.Admissions = podclass.NewAdmissions(p.S, p.Classes.List)
+	b := &capacity.CatalogBuilder{S: &p.S, All: p.All, Classes: p.Classes, Stages: p.Stages}
+	p.Catalog = b.FindPools(p.Dims, p.Admissions, few, sells)
 }
 
 // SetDims turns needs into vectors of the resources.
-func (w *Problem) SetDims(dims podclass.Dims) {
-	w.Dims, w.Options.Dims = dims, dims
-	w.Classes.MeasureNeeds(dims)
+func (p *Problem) SetDims(dims podclass.Dims) {
+	p.Dims, p.Options.Dims = dims, dims
+	p.Classes.MeasureNeeds(dims)
 }
 
 // AddClusterState adds what depends on nodes and pods to a problem that knows what pools can launch.
-func (w *Problem) AddClusterState() {
-	_, w.Committed = w.S.AllotCommitments()
-	w.Nodes = capacity.NewExistingNodes(&w.S, w.All, w.Catalog, w.NodeLabels)
-	w.Topology = podtopology.NewCounts(w.Nodes, w.Classes, w.Admissions, w.Identities)
-	w.Topology.ReadRules(w.Stages)
+func (p *Problem) AddClusterState() {
+	_, p.Committed = p.S.AllotCommitments()
+	p.Nodes = capacity.NewExistingNodes(&p.S, p.All, p.Catalog, p.NodeLabels)
+	p.Topology = podtopology.NewCounts(p.Nodes, p.Classes, p.Admissions, p.Identities)
+	p.Topology.ReadRules(p.Stages)
 }
 
 // RoomFor reports whether a pod of the view could be on a host or in reserved capacity, were it alone.
-func (w *Problem) RoomFor(v *podclass.RelaxedPod) bool {
-	for _, b := range w.Nodes.Hosts {
-		if capacity.FitCount(v.Class.Need, b.Room) > 0 && b.AlternativeFor(v.Admission) >= 0 {
+func (p *Problem) RoomFor(pod *podclass.RelaxedPod) bool {
+	for _, b := range p.Nodes.Hosts {
+		if capacity.FitCount(pod.Class.Need, b.Room) > 0 && b.AlternativeFor(pod.Admission) >= 0 {
 			return true
 		}
 	}
-	for _, p := range w.Catalog.Pools {
-		for _, o := range slices.Concat(p.Reserved, p.Paid) {
-			if capacity.FitCount(v.Class.Need, o.Room) > 0 && o.FirstAlternative(v.Admission) >= 0 {
+	for _, pool := range p.Catalog.Pools {
+		for _, o := range slices.Concat(pool.Reserved, pool.Paid) {
+			if capacity.FitCount(pod.Class.Need, o.Room) > 0 && o.FirstAlternative(pod.Admission) >= 0 {
 				return true
 			}
 		}

@@ -25,10 +25,10 @@ type comer struct {
 }
 
 // arrivals counts the pods of the solution that can come; nil where no pod has to be near another.
-func (a *Solution) arrivals() *arrivals {
+func (s *Solution) arrivals() *arrivals {
 	var left []comer
 	follows := false
-	for _, b := range a.Bins {
+	for _, b := range s.Bins {
 		for _, l := range b.Load {
 			left = append(left, comer{b, l})
 			follows = follows || len(l.Pod.Class.RequiredAffinityRules()) > 0
@@ -37,12 +37,12 @@ func (a *Solution) arrivals() *arrivals {
 	if !follows {
 		return nil
 	}
-	ar := &arrivals{top: a.W.Topology, domain: a.W.Topology.Tally.Clone().Count, host: map[*capacity.Bin][]int{},
-		total: slices.Clone(a.W.Topology.Total)}
-	for i, b := range a.Bins {
+	ar := &arrivals{top: s.W.Topology, domain: s.W.Topology.Tally.Clone().Count, host: map[*capacity.Bin][]int{},
+		total: slices.Clone(s.W.Topology.Total)}
+	for i, b := range s.Bins {
 		ar.host[b] = make([]int, len(ar.total))
-		if i < len(a.W.Nodes.Hosts) {
-			copy(ar.host[b], a.W.Nodes.Hosts[i].Count)
+		if i < len(s.W.Nodes.Hosts) {
+			copy(ar.host[b], s.W.Nodes.Hosts[i].Count)
 		}
 	}
 	for n := -1; n != len(left); {

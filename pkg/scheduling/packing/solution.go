@@ -29,36 +29,36 @@ type Solution struct {
 }
 
 // NewSolution is a solution in which all pods wait.
-func (w *Problem) NewSolution(st Strategy) *Solution {
-	a := &Solution{
-		W: w, Strategy: st, Rest: make([][]string, len(w.Classes.List)), landed: map[classDomain]int{},
-		Blocked: make([]map[string]bool, len(w.Classes.List)), Tally: w.Topology.Tally.Clone(),
-		Total: slices.Clone(w.Topology.Total), Used: w.standingUsage(st.SpotCeiling),
+func (p *Problem) NewSolution(st Strategy) *Solution {
+	s := &Solution{
+		W: p, Strategy: st, Rest: make([][]string, len(p.Classes.List)), landed: map[classDomain]int{},
+		Blocked: make([]map[string]bool, len(p.Classes.List)), Tally: p.Topology.Tally.Clone(),
+		Total: slices.Clone(p.Topology.Total), Used: p.standingUsage(st.SpotCeiling),
 	}
 	if st.Guide == ByLinearProgram {
-		a.Prices = st.Prices.GuidePrices()
+		s.Prices = st.Prices.GuidePrices()
 	}
-	for i, k := range w.Classes.List {
-		a.Rest[i], a.Blocked[i] = k.Pods, map[string]bool{}
+	for i, class := range p.Classes.List {
+		s.Rest[i], s.Blocked[i] = class.Pods, map[string]bool{}
 	}
-	for _, b := range w.Nodes.Hosts {
-		a.Bins = append(a.Bins, b.Clone())
+	for _, b := range p.Nodes.Hosts {
+		s.Bins = append(s.Bins, b.Clone())
 	}
-	return a
+	return s
 }
 
 // PlacesMoreOrCostsLess reports whether the solution is the better one: it leaves fewer pods, or as many for less.
-func (a *Solution) PlacesMoreOrCostsLess(other *Solution) bool {
-	n, m := a.Waiting(), other.Waiting()
-	return n < m || n == m && a.totalCost() < other.totalCost()*(1-rounding)
+func (s *Solution) PlacesMoreOrCostsLess(other *Solution) bool {
+	n, m := s.Waiting(), other.Waiting()
+	return n < m || n == m && s.totalCost() < other.totalCost()*(1-rounding)
 }
 
 // LeavesFewer reports whether the solution has a place for more pods than the other, of the highest priority in which
 // they differ.
-func (a *Solution) LeavesFewer(other *Solution) bool {
+func (s *Solution) LeavesFewer(other *Solution) bool {
 	byPriority := map[int32]int{}
-	for _, k := range a.W.Classes.List {
-		byPriority[k.Pod.Priority] += len(other.Rest[k.ID]) - len(a.Rest[k.ID])
+	for _, class := range s.W.Classes.List {
+		byPriority[class.Pod.Priority] += len(other.Rest[class.ID]) - len(s.Rest[class.ID])
 	}
 	for _, p := range slices.Backward(slices.Sorted(maps.Keys(byPriority))) {
 		if n := byPriority[p]; n != 0 {
@@ -69,67 +69,67 @@ func (a *Solution) LeavesFewer(other *Solution) bool {
 }
 
 // Waiting counts the pods that have no place.
-func (a *Solution) Waiting() int { return a.countWaiting(a.W.Classes.List) }
+func (s *Solution) Waiting() int { return s.countWaiting(s.W.Classes.List) }
 
 // countWaiting counts the pods of the classes that have no place yet.
-func (a *Solution) countWaiting(list []*podclass.Class) int {
+func (s *Solution) countWaiting(list []*podclass.Class) int {
 	n := 0
-	for _, k := range list {
-		n += len(a.Rest[k.ID])
+	for _, class := range list {
+		n += len(s.Rest[class.ID])
 	}
 	return n
 }
 
 // IsShort reports whether pods stayed without a home that some pool or host could have taken.
-func (a *Solution) IsShort() bool {
-	return slices.ContainsFunc(a.W.Classes.List,
-		func(k *podclass.Class) bool { return len(a.Rest[k.ID]) > 0 && a.W.CouldHold(k) })
+func (s *Solution) IsShort() bool {
+	return slices.ContainsFunc(s.W.Classes.List,
+		func(class *podclass.Class) bool { return len(s.Rest[class.ID]) > 0 && s.W.CouldHold(class) })
 }
 
 // CouldHold reports whether some pool or host could take a pod of the class, were there no others.
-func (w *Problem) CouldHold(k *podclass.Class) bool {
-	return w.Catalog.ForSome(k.LastRelaxation()) || slices.ContainsFunc(w.Nodes.Hosts, func(b *capacity.Bin) bool {
-		return capacity.FitCount(k.Need, b.Room) > 0 && b.AlternativeFor(k.LastRelaxation().Admission) >= 0
+func (p *Problem) CouldHold(class *podclass.Class) bool {
+	return p.Catalog.ForSome(class.LastRelaxation()) || slices.ContainsFunc(p.Nodes.Hosts, func(b *capacity.Bin) bool {
+		return capacity.FitCount(class.Need, b.Room) > 0 && b.AlternativeFor(class.LastRelaxation().Admission) >= 0
 	})
 }
 
 // MayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
-func (a *Solution) MayBeLimited() bool {
-	return a.Used.ClaimsUsedUp() ||
-		slices.ContainsFunc(a.W.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Limited) > 0 })
+func (s *Solution) MayBeLimited() bool {
+	return s.Used.ClaimsUsedUp() ||
+		slices.ContainsFunc(s.W.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Limited) > 0 })
 }
 
 // OfferingCost is the price of the offering with what any node costs.
-func (a *Solution) OfferingCost(o *capacity.Offering) float64 { return o.Price + a.Strategy.NodeCost }
+func (s *Solution) OfferingCost(o *capacity.Offering) float64 { return o.Price + s.Strategy.NodeCost }
 
 // totalCost is the price of the new nodes with what any node costs.
-func (a *Solution) totalCost() float64 {
-	return a.NewNodePrice() + float64(a.Used.Opened)*a.Strategy.NodeCost
+func (s *Solution) totalCost() float64 {
+	return s.NewNodePrice() + float64(s.Used.Opened)*s.Strategy.NodeCost
 }
 
 // NewNodePrice returns the cost of the new nodes, each as the cheapest offering that holds what is on it.
-func (a *Solution) NewNodePrice() float64 {
+func (s *Solution) NewNodePrice() float64 {
 	sum := 0.0
 	var last *capacity.Bin
-	for _, b := range a.Bins {
+	for _, b := range s.Bins {
 		if b.Offering == nil {
 			continue
 		}
 		if b.Paid == 0 && last != nil && b.SameContents(last) {
 			b.Paid = last.Paid
 		}
-		sum += a.PriceOf(b)
+		sum += s.PriceOf(b)
 		last = b
 	}
 	return sum
 }
 
 // PriceOf returns the cost of the new node as the cheapest offering of its pool that holds what is on it.
-func (a *Solution) PriceOf(b *capacity.Bin) float64 {
+func (s *Solution) PriceOf(b *capacity.Bin) float64 {
 	if b.Paid > 0 {
 		return b.Paid
 	}
-	used := make([]int64, len(a.W.Dims))
+	used := make([]int64, len(s.W.Dims))
 	ports := false
 	for _, l := range b.Load {
 		ports = ports || len(l.Pod.Class.Pod.HostPorts) > 0
@@ -137,7 +137,7 @@ func (a *Solution) PriceOf(b *capacity.Bin) float64 {
 			used[i] += x * int64(len(l.Pods))
 		}
 	}
-	capacity.AddSharedVolumes(a.W.Dims, used, b.Load)
+	capacity.AddSharedVolumes(s.W.Dims, used, b.Load)
 	price := b.Offering.Price
 	for _, o := range b.Offering.InstanceType.Pool.Sale { // cheapest first
 		if ports || o.Price >= price {
@@ -163,14 +163,14 @@ type usage struct {
 }
 
 // standingUsage returns the usage of nodes that exist or are on their way.
-func (w *Problem) standingUsage(spotCeiling int64) usage {
-	u := usage{slots: w.Catalog.ReservationSlots(w.All, w.Committed), most: w.S.Rules.MaxClaims,
+func (p *Problem) standingUsage(spotCeiling int64) usage {
+	u := usage{slots: p.Catalog.ReservationSlots(p.All, p.Committed), most: p.S.Rules.MaxClaims,
 		SpotCeiling: spotCeiling}
-	for _, p := range w.Catalog.Pools {
-		u.Pools = append(u.Pools, p.Used)
+	for _, pool := range p.Catalog.Pools {
+		u.Pools = append(u.Pools, pool.Used)
 	}
 	if spotCeiling > 0 {
-		u.spot = w.Nodes.StandingSpot()
+		u.spot = p.Nodes.StandingSpot()
 	}
 	return u
 }
@@ -212,8 +212,8 @@ func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
 // overLimitInPart names the limits that leave out some of the pool's types.
 func (u *usage) overLimitInPart(p *capacity.Pool) string {
 	broken := map[string]bool{}
-	for _, m := range p.ForSale {
-		for _, name := range p.ExceededLimits(u.Pools[p.ID], m.Type.Capacity) {
+	for _, t := range p.ForSale {
+		for _, name := range p.ExceededLimits(u.Pools[p.ID], t.Type.Capacity) {
 			broken[name] = true
 		}
 	}
@@ -234,9 +234,9 @@ func (u *usage) LimitTexts(p *capacity.Pool, broken map[string]bool) string {
 }
 
 // SpotUse is the spot capacity once the solution's new nodes are there, each as the offering it was opened with.
-func (a *Solution) SpotUse() capacity.SpotUsage {
-	u := a.W.Nodes.StandingSpot()
-	for _, b := range a.Bins {
+func (s *Solution) SpotUse() capacity.SpotUsage {
+	u := s.W.Nodes.StandingSpot()
+	for _, b := range s.Bins {
 		if b.Offering != nil {
 			u.Add(b.Offering.OfferingKey, b.Offering.InstanceType.Type.Capacity.CPU, 1)
 		}

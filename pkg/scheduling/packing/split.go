@@ -35,20 +35,20 @@ type splitPart struct {
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
 // have rules over several keys, another try saves domains for those that have no other.
-func (dd *domainDivision) splitByDomains(v *podclass.RelaxedPod, pods int) *podSplit {
-	s := &podSplit{dd: dd, view: v, keys: dd.top.KeysOf(v), all: &splitPart{}, left: pods}
+func (dd *domainDivision) splitByDomains(pod *podclass.RelaxedPod, pods int) *podSplit {
+	s := &podSplit{dd: dd, view: pod, keys: dd.top.KeysOf(pod), all: &splitPart{}, left: pods}
 	if len(s.keys) > 0 {
-		dd.a.W.Stages.Tell(cluster.StageDomains, v.Class, "")
+		dd.a.W.Stages.Tell(cluster.StageDomains, pod.Class, "")
 	}
 	if len(s.keys) < 2 || pods < 2 {
 		for s.giveNext() {
-			dd.resumeHeld(v.Class)
+			dd.resumeHeld(pod.Class)
 		}
 		return s
 	}
 	again := *dd
 	again.tally, again.given = dd.tally.Clone(), maps.Clone(dd.given)
-	other := &podSplit{dd: &again, view: v, keys: s.keys, all: &splitPart{}, left: pods, leaveScarce: true}
+	other := &podSplit{dd: &again, view: pod, keys: s.keys, all: &splitPart{}, left: pods, leaveScarce: true}
 	for s.giveNext() {
 	}
 	if s.left > 0 {
@@ -60,7 +60,7 @@ func (dd *domainDivision) splitByDomains(v *podclass.RelaxedPod, pods int) *podS
 		maps.Copy(dd.given, again.given)
 		s, other.dd = other, dd
 	}
-	dd.resumeHeld(v.Class)
+	dd.resumeHeld(pod.Class)
 	return s
 }
 
@@ -74,10 +74,10 @@ func (s *podSplit) giveNext() bool {
 }
 
 // spreadCounts reports whether a spread of the pods counts those of the class.
-func (s *podSplit) spreadCounts(k *podclass.Class) bool {
+func (s *podSplit) spreadCounts(class *podclass.Class) bool {
 	return slices.ContainsFunc(s.view.DomainRules,
 		func(r podclass.TopologyRule) bool {
-			return r.Kind == podclass.Spread && slices.Contains(k.Matched, r.Counter)
+			return r.Kind == podclass.Spread && slices.Contains(class.Matched, r.Counter)
 		})
 }
 
@@ -165,11 +165,11 @@ func (s *podSplit) ask(p *splitPart) {
 
 // count counts a pod in a domain that it was given.
 func (s *podSplit) count(c *domainChoice, d int) {
-	k := s.view.Class
+	class := s.view.Class
 	c.room[d]--
 	c.most[d]--
-	s.dd.given[classDomain{k.ID, c.key, s.dd.top.Domains[c.key][d]}]++
-	for _, i := range k.Matched {
+	s.dd.given[classDomain{class.ID, c.key, s.dd.top.Domains[c.key][d]}]++
+	for _, i := range class.Matched {
 		if s.dd.top.Counters[i].Key == c.key {
 			s.dd.tally.Count[i][d]++
 		}
@@ -185,14 +185,14 @@ func (s *podSplit) count(c *domainChoice, d int) {
 }
 
 // batches are the batches of the part, each tied to its domains.
-func (p *splitPart) batches(v *podclass.RelaxedPod) []*PodBatch {
+func (p *splitPart) batches(pod *podclass.RelaxedPod) []*PodBatch {
 	var out []*PodBatch
 	if p.pods > 0 {
-		out = append(out, &PodBatch{View: v, Pins: p.pins, Left: p.pods})
+		out = append(out, &PodBatch{View: pod, Pins: p.pins, Left: p.pods})
 	}
 	for _, part := range append([]*splitPart{p.outside}, p.parts...) {
 		if part != nil {
-			out = append(out, part.batches(v)...)
+			out = append(out, part.batches(pod)...)
 		}
 	}
 	return out

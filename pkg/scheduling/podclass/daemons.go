@@ -22,8 +22,8 @@ type daemon struct {
 // the classes asks for.
 func (as *Admissions) addDaemons(list []cluster.Pod, waiting []*Class) {
 	var asked []cluster.HostPort
-	for _, k := range waiting {
-		asked = append(asked, k.Pod.HostPorts...)
+	for _, class := range waiting {
+		asked = append(asked, class.Pod.HostPorts...)
 	}
 	for _, d := range list {
 		if d.Need.IsZero() && len(d.Unmodelled) > 0 {

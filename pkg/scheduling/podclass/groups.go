@@ -38,10 +38,10 @@ func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*
 	cs.Signature = Signature{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
 		moving: nodesBeingReplaced(all)}
 	cs.List = groupPodClasses(list, cs.Signature)
-	for _, k := range cs.List {
-		stages.Tell(cluster.StageDemand, k, "")
+	for _, class := range cs.List {
+		stages.Tell(cluster.StageDemand, class, "")
 	}
-	cs.Sharing = slices.ContainsFunc(cs.List, func(k *Class) bool { return len(k.Volumes.Shared) > 0 })
+	cs.Sharing = slices.ContainsFunc(cs.List, func(class *Class) bool { return len(class.Volumes.Shared) > 0 })
 	cs.Waiting = make(map[*cluster.Pod]bool, len(list))
 	for _, p := range list {
 		cs.Waiting[p] = true
@@ -51,20 +51,20 @@ func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*
 
 // DistinctPriorities counts the distinct priorities of the pods.
 func (cs *Classes) DistinctPriorities() int {
-	seen := lists.Set(cs.List, func(k *Class) int32 { return k.Pod.Priority })
+	seen := lists.Set(cs.List, func(class *Class) int32 { return class.Pod.Priority })
 	return len(seen)
 }
 
 // AnyPreference reports whether a pod that waits has a preference.
 func (cs *Classes) AnyPreference() bool {
-	return slices.ContainsFunc(cs.List, func(k *Class) bool { return len(k.Views) > 1 })
+	return slices.ContainsFunc(cs.List, func(class *Class) bool { return len(class.Views) > 1 })
 }
 
 // NeededResources lists, sorted, the resources that matter.
 func (cs *Classes) NeededResources() Dims {
 	names := map[string]bool{resources.CPU: true, resources.Memory: true, resources.Pods: true}
-	for _, k := range cs.List {
-		for _, n := range k.Pod.Need.Names() {
+	for _, class := range cs.List {
+		for _, n := range class.Pod.Need.Names() {
 			names[n] = true
 		}
 	}
@@ -77,17 +77,17 @@ func (cs *Classes) NeededResources() Dims {
 // MeasureNeeds turns needs into vectors of the resources.
 func (cs *Classes) MeasureNeeds(dims Dims) {
 	var text []byte
-	for _, k := range cs.List {
-		k.Need = dims.VectorOf(k.Pod.Need)
-		dims.addVolumes(k.Need, k.Volumes)
+	for _, class := range cs.List {
+		class.Need = dims.VectorOf(class.Pod.Need)
+		dims.addVolumes(class.Need, class.Volumes)
 		text = text[:0]
-		for _, x := range k.Need {
+		for _, x := range class.Need {
 			text = binary.AppendVarint(text, x)
 		}
 		if _, ok := cs.Shapes[string(text)]; !ok {
 			cs.Shapes[string(text)] = len(cs.Shapes)
 		}
-		k.Shape = cs.Shapes[string(text)]
+		class.Shape = cs.Shapes[string(text)]
 	}
 }
 
@@ -106,7 +106,7 @@ type Class struct {
 }
 
 // LastRelaxation is the class as far as it can be relaxed.
-func (k *Class) LastRelaxation() *RelaxedPod { return k.Views[len(k.Views)-1] }
+func (class *Class) LastRelaxation() *RelaxedPod { return class.Views[len(class.Views)-1] }
 
 // classMember is one pod of a class in the making.
 type classMember struct {
@@ -152,13 +152,13 @@ func groupPodClasses(list []*cluster.Pod, sig Signature) []*Class {
 		slices.SortFunc(g.members, func(a, b classMember) int {
 			return cmp.Or(a.pod.Created.Compare(b.pod.Created), CompareNatural(a.key, b.key))
 		})
-		k := &Class{ID: i, Text: g.text, Pod: *g.members[0].pod, Pods: make([]string, len(g.members)),
+		class := &Class{ID: i, Text: g.text, Pod: *g.members[0].pod, Pods: make([]string, len(g.members)),
 			Volumes: volumesOf(g.members[0].pod, sig.shared),
 			Stays:   sig.moving[g.members[0].pod.NodeName]}
 		for j, m := range g.members {
-			k.Pods[j] = m.key
+			class.Pods[j] = m.key
 		}
-		out[i] = k
+		out[i] = class
 	}
 	return out
 }
@@ -209,9 +209,9 @@ func selectedLabelKeys(s cluster.Snapshot) []string {
 // findPendingPods finds the pods that need a place: those the scheduler gave up on, and those on condemned nodes.
 func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod {
 	condemned := map[string]cluster.StateNode{}
-	for _, h := range all {
-		if h.Node != nil && h.MarkedForDeletion() {
-			condemned[h.Node.Name] = h
+	for _, node := range all {
+		if node.Node != nil && node.MarkedForDeletion() {
+			condemned[node.Node.Name] = node
 		}
 	}
 	var obstacles cluster.Obstacles
@@ -228,7 +228,7 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 			continue
 		}
 		// most pods stay where they are
-		if h, ok := condemned[p.NodeName]; ok && isDisplaced(p, h, obstacles, s.Now) {
+		if node, ok := condemned[p.NodeName]; ok && isDisplaced(p, node, obstacles, s.Now) {
 			out = append(out, p)
 		}
 	}
@@ -242,8 +242,8 @@ func WithNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
 		return pods
 	}
 	condemned := map[string]bool{}
-	for _, h := range all {
-		condemned[h.Name()] = h.Node != nil && h.MarkedForDeletion()
+	for _, node := range all {
+		condemned[node.Name()] = node.Node != nil && node.MarkedForDeletion()
 	}
 	out := slices.Clone(pods)
 	for i := range out {
@@ -260,36 +260,36 @@ const replacedAhead = 5 * time.Minute
 // isDisplaced reports whether the pod, which runs on the condemned node, will need room elsewhere. One that nobody may
 // evict stays where it is, and so does its node, until the drain ends by force: capacity made before that would only
 // stand by. One that ends already is on its way.
-func isDisplaced(p *cluster.Pod, h cluster.StateNode, obstacles cluster.Obstacles, now time.Time) bool {
+func isDisplaced(p *cluster.Pod, node cluster.StateNode, obstacles cluster.Obstacles, now time.Time) bool {
 	if !p.Reschedulable() {
 		return false
 	}
 	if p.Terminating() || !p.Protected(now) && !obstacles.Unevictable(p) {
 		return true
 	}
-	end := drainDeadline(h)
+	end := drainDeadline(node)
 	return !end.IsZero() && !now.Before(end.Add(-time.Duration(p.GraceSec)*time.Second-replacedAhead))
 }
 
 // drainDeadline returns the time when the drain of a host that is being deleted ends by force, zero for never.
 // Lifecycle may not have written it yet.
-func drainDeadline(h cluster.StateNode) time.Time {
+func drainDeadline(node cluster.StateNode) time.Time {
 	switch {
-	case !h.Deleting() || h.Claim == nil:
+	case !node.Deleting() || node.Claim == nil:
 		return time.Time{}
-	case h.Claim.TerminationGrace == nil || h.Claim.Deleting.IsZero() || !h.Claim.Deadline().IsZero():
-		return h.Claim.Deadline()
+	case node.Claim.TerminationGrace == nil || node.Claim.Deleting.IsZero() || !node.Claim.Deadline().IsZero():
+		return node.Claim.Deadline()
 	}
-	return h.Claim.Deleting.Add(*h.Claim.TerminationGrace)
+	return node.Claim.Deleting.Add(*node.Claim.TerminationGrace)
 }
 
 // nodesBeingReplaced names the nodes whose pods may take room elsewhere and get no new nodes: what replaces those was
 // decided already.
 func nodesBeingReplaced(all []cluster.StateNode) map[string]bool {
 	out := map[string]bool{}
-	for _, h := range all {
-		if h.MarkedForDisruption() {
-			out[h.Name()] = true
+	for _, node := range all {
+		if node.MarkedForDisruption() {
+			out[node.Name()] = true
 		}
 	}
 	return out

@@ -43,8 +43,8 @@ func OnEveryNode(key string) bool {
 // may have to move: a pool has the same to offer whichever of them wait.
 func (cs *Classes) NamedValues(pods []cluster.Pod) map[string][]string {
 	out := map[string][]string{}
-	for _, k := range cs.List {
-		addNamedValues(out, &k.Pod)
+	for _, class := range cs.List {
+		addNamedValues(out, &class.Pod)
 	}
 	for i := range pods {
 		if p := &pods[i]; p.NodeName != "" && p.Reschedulable() {

@@ -23,39 +23,39 @@ type Constraints struct {
 // preference in the order; its first step, the ORed terms of required node affinity, needs no relaxing here because all
 // terms are tried at once.
 func RelaxationSteps(p cluster.Pod, ignore, anySoftTaint bool) []Constraints {
-	w := Constraints{Pod: p, BearsAll: !anySoftTaint}
+	constraints := Constraints{Pod: p, BearsAll: !anySoftTaint}
 	if ignore {
-		w.BearsAll = true
-		return []Constraints{w}
+		constraints.BearsAll = true
+		return []Constraints{constraints}
 	}
-	w.Prefers, w.Avoids = lightestFirst(p.Prefers), lightestFirst(p.Avoids)
-	w.nodes = slices.Clone(p.NodePrefers)
-	slices.SortStableFunc(w.nodes, func(a, b cluster.WeightedRequirements) int {
+	constraints.Prefers, constraints.Avoids = lightestFirst(p.Prefers), lightestFirst(p.Avoids)
+	constraints.nodes = slices.Clone(p.NodePrefers)
+	slices.SortStableFunc(constraints.nodes, func(a, b cluster.WeightedRequirements) int {
 		return cmp.Compare(a.Weight,
 			b.Weight)
 	})
 	for _, c := range p.Spread {
 		if c.Soft {
-			w.Soft = append(w.Soft, c)
+			constraints.Soft = append(constraints.Soft, c)
 		}
 	}
-	out := []Constraints{w}
+	out := []Constraints{constraints}
 	for {
 		switch {
-		case len(w.Prefers) > 0:
-			w.Prefers = w.Prefers[:len(w.Prefers)-1]
-		case len(w.Avoids) > 0:
-			w.Avoids = w.Avoids[:len(w.Avoids)-1]
-		case len(w.nodes) > 0:
-			w.nodes = w.nodes[:len(w.nodes)-1]
-		case len(w.Soft) > 0:
-			w.Soft = w.Soft[:len(w.Soft)-1]
-		case !w.BearsAll:
-			w.BearsAll = true
+		case len(constraints.Prefers) > 0:
+			constraints.Prefers = constraints.Prefers[:len(constraints.Prefers)-1]
+		case len(constraints.Avoids) > 0:
+			constraints.Avoids = constraints.Avoids[:len(constraints.Avoids)-1]
+		case len(constraints.nodes) > 0:
+			constraints.nodes = constraints.nodes[:len(constraints.nodes)-1]
+		case len(constraints.Soft) > 0:
+			constraints.Soft = constraints.Soft[:len(constraints.Soft)-1]
+		case !constraints.BearsAll:
+			constraints.BearsAll = true
 		default:
 			return out
 		}
-		out = append(out, w)
+		out = append(out, constraints)
 	}
 }
 
@@ -66,32 +66,32 @@ func lightestFirst(terms []cluster.WeightedAffinityTerm) []cluster.WeightedAffin
 }
 
 // EffectiveTolerations are the pod's own, and one for every PreferNoSchedule taint once those no longer matter.
-func (w Constraints) EffectiveTolerations() []cluster.Toleration {
-	if !w.BearsAll {
-		return w.Pod.Tolerations
+func (c Constraints) EffectiveTolerations() []cluster.Toleration {
+	if !c.BearsAll {
+		return c.Pod.Tolerations
 	}
-	return append(slices.Clone(w.Pod.Tolerations), cluster.Toleration{Operator: "Exists", Effect: "PreferNoSchedule"})
+	return append(slices.Clone(c.Pod.Tolerations), cluster.Toleration{Operator: "Exists", Effect: "PreferNoSchedule"})
 }
 
 // NodeAlternatives are the sets of node requirements of which any one must hold: the node selector, one required
 // affinity term, the heaviest preferred term, and one alternative of the pod's volumes. Sets that nothing can meet are
 // left out.
-func (w Constraints) NodeAlternatives(volumes bool) []requirements.Set {
-	base := canonicalKeys(requirements.FromLabels(w.Pod.NodeSelector).All())
-	if len(w.nodes) > 0 {
-		base = slices.Concat(base, canonicalKeys(w.nodes[len(w.nodes)-1].Requirements))
+func (c Constraints) NodeAlternatives(volumes bool) []requirements.Set {
+	base := canonicalKeys(requirements.FromLabels(c.Pod.NodeSelector).All())
+	if len(c.nodes) > 0 {
+		base = slices.Concat(base, canonicalKeys(c.nodes[len(c.nodes)-1].Requirements))
 	}
-	terms := w.Pod.NodeAffinity
+	terms := c.Pod.NodeAffinity
 	if len(terms) == 0 {
 		terms = [][]requirements.Requirement{nil}
 	}
-	zones := w.Pod.VolumeZones
+	zones := c.Pod.VolumeZones
 	if len(zones) == 0 || !volumes {
 		zones = [][]requirements.Requirement{nil}
 	}
 	var out []requirements.Set
 	for _, t := range terms {
-		if len(t) == 0 && len(w.Pod.NodeAffinity) > 0 {
+		if len(t) == 0 && len(c.Pod.NodeAffinity) > 0 {
 			continue // Kubernetes: an empty term matches no node
 		}
 		for _, z := range zones {

@@ -40,20 +40,20 @@ type TopologyRule struct {
 }
 
 // HasHostAffinity reports whether pods of the view want to be beside others on a node.
-func (v *RelaxedPod) HasHostAffinity() bool {
-	return slices.ContainsFunc(v.HostRules, func(r TopologyRule) bool { return r.Kind == Follow })
+func (pod *RelaxedPod) HasHostAffinity() bool {
+	return slices.ContainsFunc(pod.HostRules, func(r TopologyRule) bool { return r.Kind == Follow })
 }
 
 // FollowsOnHost reports whether pods of the view want to be on a node beside pods of the counter.
-func (v *RelaxedPod) FollowsOnHost(counter int) bool {
-	return slices.ContainsFunc(v.HostRules,
+func (pod *RelaxedPod) FollowsOnHost(counter int) bool {
+	return slices.ContainsFunc(pod.HostRules,
 		func(r TopologyRule) bool { return r.Kind == Follow && r.Counter == counter })
 }
 
 // HostLimit returns the number of pods of the counter that a node may have for the scheduler to add one of the view.
-func (v *RelaxedPod) HostLimit(counter int) int {
+func (pod *RelaxedPod) HostLimit(counter int) int {
 	n := math.MaxInt32
-	for _, r := range v.HostRules {
+	for _, r := range pod.HostRules {
 		if r.Kind == Spread && r.Required && r.Counter == counter {
 			n = min(n, r.MaxSkew)
 		}
@@ -62,19 +62,19 @@ func (v *RelaxedPod) HostLimit(counter int) int {
 }
 
 // RulesFor returns the rules of the view for the key.
-func (v *RelaxedPod) RulesFor(key string) []TopologyRule {
-	return lists.Where(v.DomainRules, func(r TopologyRule) bool { return r.Key == key })
+func (pod *RelaxedPod) RulesFor(key string) []TopologyRule {
+	return lists.Where(pod.DomainRules, func(r TopologyRule) bool { return r.Key == key })
 }
 
 // RequiredAffinityRules are the rules of required affinity, which no relaxation takes away.
-func (k *Class) RequiredAffinityRules() []TopologyRule {
-	v := k.LastRelaxation()
-	return slices.DeleteFunc(slices.Concat(v.HostRules, v.DomainRules),
+func (class *Class) RequiredAffinityRules() []TopologyRule {
+	pod := class.LastRelaxation()
+	return slices.DeleteFunc(slices.Concat(pod.HostRules, pod.DomainRules),
 		func(r TopologyRule) bool { return r.Kind != Follow || !r.Required })
 }
 
 // PricedAs reports whether pods of the view are priced as those of the other view of the class.
-func (v *RelaxedPod) PricedAs(o *RelaxedPod) bool {
-	return v.Admission == o.Admission && slices.Equal(v.HostRules, o.HostRules) &&
-		slices.Equal(v.DomainRules, o.DomainRules)
+func (pod *RelaxedPod) PricedAs(o *RelaxedPod) bool {
+	return pod.Admission == o.Admission && slices.Equal(pod.HostRules, o.HostRules) &&
+		slices.Equal(pod.DomainRules, o.DomainRules)
 }

@@ -56,8 +56,8 @@ type SetAside map[string]string
 func (cs *Classes) ShareWork(rules cluster.Settings, turn uint64) SetAside {
 	budget := time.Duration(rules.DemandBudget()) * time.Millisecond
 	work, sums := cs.MeasureWork(), map[string]time.Duration{}
-	for i, k := range cs.List {
-		sums[k.Pod.Namespace] += work[i]
+	for i, class := range cs.List {
+		sums[class.Pod.Namespace] += work[i]
 	}
 	names := slices.Sorted(maps.Keys(sums))
 	wants := make([]time.Duration, len(names))
@@ -83,15 +83,15 @@ func (cs *Classes) ShareWork(rules cluster.Settings, turn uint64) SetAside {
 	}
 	out := SetAside{}
 	for _, i := range cs.inTurn(rest, names, turn) {
-		k := cs.List[i]
-		ns := k.Pod.Namespace
+		class := cs.List[i]
+		ns := class.Pod.Namespace
 		if !served[ns] && work[i] <= min(spare, most[ns]) {
 			most[ns], spare = most[ns]-work[i], spare-work[i]
 			continue
 		}
 		why := fmt.Sprintf("the pods of namespace %s that wait are about %d ms of planning, more than its share of one "+
 			"pass: those that ask for most are left out", ns, sums[ns].Milliseconds())
-		for _, pod := range k.Pods {
+		for _, pod := range class.Pods {
 			out[pod] = why
 		}
 	}
@@ -131,18 +131,18 @@ func (cs *Classes) lightestFirst(work []time.Duration) []int {
 // MeasureWork estimates the processor time that planning for each class takes.
 func (cs *Classes) MeasureWork() []time.Duration {
 	users := map[string]time.Duration{}
-	for _, k := range cs.List {
-		for _, e := range k.Pod.Need.Extended {
+	for _, class := range cs.List {
+		for _, e := range class.Pod.Need.Extended {
 			users[e.Name]++
 		}
 	}
 	out, seen := make([]time.Duration, len(cs.List)), map[uint64]bool{cs.Signature.sumNodesAsked(&cluster.Pod{}): true}
-	for i, k := range cs.List {
-		out[i] = workOf(&k.Pod)
-		if sum := cs.Signature.sumNodesAsked(&k.Pod); !seen[sum] {
-			seen[sum], out[i] = true, max(out[i], workPerAdmission)+2*workPerAdmission*countWishes(&k.Pod)
+	for i, class := range cs.List {
+		out[i] = workOf(&class.Pod)
+		if sum := cs.Signature.sumNodesAsked(&class.Pod); !seen[sum] {
+			seen[sum], out[i] = true, max(out[i], workPerAdmission)+2*workPerAdmission*countWishes(&class.Pod)
 		}
-		for _, e := range k.Pod.Need.Extended {
+		for _, e := range class.Pod.Need.Extended {
 			out[i] += workPerPreference * time.Duration(len(cs.List)) / users[e.Name]
 		}
 	}

@@ -9,20 +9,20 @@ type StageTeller struct {
 }
 
 // Tell tells of a stage about pods of the class in the pool: nil and empty where it is about none.
-func (x StageTeller) Tell(stage string, k *Class, pool string) {
-	if x.to == nil {
+func (t StageTeller) Tell(stage string, class *Class, pool string) {
+	if t.to == nil {
 		return
 	}
-	s := cluster.Stage{Name: stage, Pool: pool, Together: x.listPods}
-	if k != nil {
-		s.About, s.DoNotDisrupt = k.Pods, k.Pod.DoNotDisrupt == "true"
+	s := cluster.Stage{Name: stage, Pool: pool, Together: t.listPods}
+	if class != nil {
+		s.About, s.DoNotDisrupt = class.Pods, class.Pod.DoNotDisrupt == "true"
 	}
-	x.to.FollowStage(s)
+	t.to.FollowStage(s)
 }
 
-func (x StageTeller) listPods() (out []string) {
-	for _, k := range x.classes.List {
-		out = append(out, k.Pods...)
+func (t StageTeller) listPods() (out []string) {
+	for _, class := range t.classes.List {
+		out = append(out, class.Pods...)
 	}
 	return out
 }

@@ -75,8 +75,8 @@ const UnlimitedVolumes = math.MaxUint16
 
 // limitedDrivers are the CSI drivers of waiting pods' volumes that may attach only so many to a node, as dimensions.
 func (cs *Classes) limitedDrivers() (dims []string) {
-	for _, k := range cs.List {
-		for _, v := range slices.Concat(k.Volumes.Own, k.Volumes.Shared) {
+	for _, class := range cs.List {
+		for _, v := range slices.Concat(class.Volumes.Own, class.Volumes.Shared) {
 			limited := cs.Limits.Limits(v.Driver)
 			if name := volumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
 				!slices.Contains(dims, name) {

@@ -64,10 +64,10 @@ func NewCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *pod
 func (top *Counts) ReadRules(stages podclass.StageTeller) {
 	top.findKeys()
 	softTaint := top.s.HasSoftTaints()
-	for _, k := range top.Classes.List {
-		stages.Tell(cluster.StageRelax, k, "")
-		for _, x := range podclass.RelaxationSteps(k.Pod, top.s.Rules.IgnorePreferences, softTaint) {
-			k.Views = append(k.Views, top.relaxedPodFor(k, x))
+	for _, class := range top.Classes.List {
+		stages.Tell(cluster.StageRelax, class, "")
+		for _, x := range podclass.RelaxationSteps(class.Pod, top.s.Rules.IgnorePreferences, softTaint) {
+			class.Views = append(class.Views, top.relaxedPodFor(class, x))
 		}
 	}
 	top.nodes.FindHosts(top.Classes.Waiting)
@@ -81,8 +81,8 @@ func (top *Counts) findKeys() {
 	for key := range top.countedKeys() { // each key on its own, so the order does not matter
 		sold := top.catalog.Sold.DomainsOf(key, top.catalog.Offerings)
 		all := slices.Clone(sold)
-		for _, h := range top.nodes.All {
-			if v, ok := h.Labels()[key]; ok {
+		for _, node := range top.nodes.All {
+			if v, ok := node.Labels()[key]; ok {
 				if _, known := slices.BinarySearch(sold, v); !known {
 					all = append(all, v)
 				}
@@ -104,8 +104,8 @@ func (top *Counts) findKeys() {
 // which pods on nodes keep them away. Hosts are counted apart.
 func (top *Counts) countedKeys() map[string]bool {
 	keys := map[string]bool{}
-	for _, k := range top.Classes.List {
-		podclass.AddTopologyKeys(&k.Pod, keys)
+	for _, class := range top.Classes.List {
+		podclass.AddTopologyKeys(&class.Pod, keys)
 	}
 	for i := range top.s.Pods {
 		p := &top.s.Pods[i]
@@ -147,31 +147,31 @@ func (top *Counts) countRunningPods() {
 	running := top.runningPods()
 	top.Tally = newTally(top)
 	top.Total = make([]int, len(top.Counters))
-	for _, h := range top.nodes.Hosts {
-		h.Count, h.Anti = make([]int, len(top.Counters)), make([]int, len(top.Counters))
+	for _, b := range top.nodes.Hosts {
+		b.Count, b.Anti = make([]int, len(top.Counters)), make([]int, len(top.Counters))
 	}
 	m := newMatcher(top)
 	for _, x := range running {
 		top.countPod(x.on, m.countersOf(x.pod), x.anti)
 	}
-	for _, k := range top.Classes.List {
-		k.Matched = slices.DeleteFunc(slices.Clone(m.countersOf(&k.Pod)),
-			func(c int) bool { return !top.mayCount(k, c) })
+	for _, class := range top.Classes.List {
+		class.Matched = slices.DeleteFunc(slices.Clone(m.countersOf(&class.Pod)),
+			func(c int) bool { return !top.mayCount(class, c) })
 	}
-	for _, k := range top.Classes.List {
-		top.addUnbound(k)
+	for _, class := range top.Classes.List {
+		top.addUnbound(class)
 	}
 }
 
 // runningPods lists the pods that stay on their nodes.
 func (top *Counts) runningPods() []runningPod {
 	byName := map[string]*capacity.Bin{}
-	for _, h := range top.nodes.Hosts {
-		byName[h.Name] = h
+	for _, b := range top.nodes.Hosts {
+		byName[b.Name] = b
 	}
-	for _, h := range top.nodes.All {
-		if h.Node != nil && byName[h.Node.Name] == nil {
-			byName[h.Node.Name] = top.nodes.HostBin(h, nil)
+	for _, node := range top.nodes.All {
+		if node.Node != nil && byName[node.Node.Name] == nil {
+			byName[node.Node.Name] = top.nodes.HostBin(node, nil)
 		}
 	}
 	all := make([]runningPod, 0, len(top.s.Pods))
@@ -246,8 +246,8 @@ func (m matcher) about(namespace string) []int {
 }
 
 // mayCount reports whether some node that passes the counter's filter may have pods of the class.
-func (top *Counts) mayCount(k *podclass.Class, counter int) bool {
-	filter, admit := top.Counters[counter].Filter, k.LastRelaxation().Admission
+func (top *Counts) mayCount(class *podclass.Class, counter int) bool {
+	filter, admit := top.Counters[counter].Filter, class.LastRelaxation().Admission
 	return filter == nil || filter == admit ||
 		slices.ContainsFunc(top.catalog.Offerings, func(o *capacity.Offering) bool {
 			return o.FirstAlternative(filter) >= 0 && o.FirstAlternative(admit) >= 0

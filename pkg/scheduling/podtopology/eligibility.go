@@ -40,8 +40,8 @@ func inhabitedDomains(top *Counts, key string) []bool {
 	}
 	out := make([]bool, len(top.Domains[key]))
 	hosts := lists.Set(top.nodes.Hosts, func(b *capacity.Bin) string { return b.Name })
-	for _, h := range top.nodes.All {
-		if d, ok := top.DomainIDs[key][h.Labels()[key]]; ok && !hosts[h.Name()] {
+	for _, node := range top.nodes.All {
+		if d, ok := top.DomainIDs[key][node.Labels()[key]]; ok && !hosts[node.Name()] {
 			out[d] = true
 		}
 	}
@@ -51,8 +51,8 @@ func inhabitedDomains(top *Counts, key string) []bool {
 		}
 	}
 	for d, name := range top.Domains[key] {
-		out[d] = out[d] || slices.ContainsFunc(top.Classes.List, func(k *podclass.Class) bool {
-			return k.LastRelaxation().Admission.LeavesDomainOpen(key, name) && !keptAway(top, k, key, d)
+		out[d] = out[d] || slices.ContainsFunc(top.Classes.List, func(class *podclass.Class) bool {
+			return class.LastRelaxation().Admission.LeavesDomainOpen(key, name) && !keptAway(top, class, key, d)
 		})
 	}
 	top.inhabited[key] = out
@@ -61,10 +61,10 @@ func inhabitedDomains(top *Counts, key string) []bool {
 
 // keptAway reports whether required anti-affinity keeps the class out of the domain: of pods that run there, or of its
 // own to them.
-func keptAway(top *Counts, k *podclass.Class, key string, d int) bool {
-	return slices.ContainsFunc(k.Matched,
+func keptAway(top *Counts, class *podclass.Class, key string, d int) bool {
+	return slices.ContainsFunc(class.Matched,
 		func(c int) bool { return top.Counters[c].Key == key && top.Tally.Anti[c][d] > 0 }) ||
-		slices.ContainsFunc(k.LastRelaxation().DomainRules, func(r podclass.TopologyRule) bool {
+		slices.ContainsFunc(class.LastRelaxation().DomainRules, func(r podclass.TopologyRule) bool {
 			return r.Kind == podclass.Avoid && r.Required && r.Key == key && top.Tally.Count[r.Counter][d] > 0
 		})
 }

@@ -28,9 +28,9 @@ func countWith(count func(counter int) int, counter int) int {
 
 // MaxPodsByHostRules returns the number of pods of the view that the host rules allow in addition on the site. Any of
 // its pods may come last: the scheduler takes them in an order of its own.
-func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
+func (top *Counts) MaxPodsByHostRules(pod *podclass.RelaxedPod, s HostSite) int {
 	n := math.MaxInt32
-	for _, c := range v.Class.Matched {
+	for _, c := range pod.Class.Matched {
 		if top.Counters[c].Key != podclass.LabelHost {
 			continue
 		}
@@ -41,7 +41,7 @@ func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
 			n = min(n, max(0, s.Limit(c)-countWith(s.Count, c)))
 		}
 	}
-	for _, r := range v.HostRules {
+	for _, r := range pod.HostRules {
 		have := countWith(s.Count, r.Counter)
 		switch {
 		case r.Kind == podclass.Spread:
@@ -55,17 +55,17 @@ func (top *Counts) MaxPodsByHostRules(v *podclass.RelaxedPod, s HostSite) int {
 			return 0
 		}
 	}
-	if len(v.Class.Pod.HostPorts) > 0 {
+	if len(pod.Class.Pod.HostPorts) > 0 {
 		n = min(n, 1)
-		if cluster.PortsConflict(v.Class.Pod.HostPorts, s.Ports) {
+		if cluster.PortsConflict(pod.Class.Pod.HostPorts, s.Ports) {
 			return 0
 		}
 	}
-	return min(n, s.Disks.MaxPods(v.Class.Volumes))
+	return min(n, s.Disks.MaxPods(pod.Class.Volumes))
 }
 
 // HasHostRules reports whether rules may bound how many pods of the view one node takes.
-func (top *Counts) HasHostRules(v *podclass.RelaxedPod) bool {
-	return len(v.HostRules)+len(v.Class.Pod.HostPorts) > 0 ||
-		slices.ContainsFunc(v.Class.Matched, func(c int) bool { return top.Counters[c].Key == podclass.LabelHost })
+func (top *Counts) HasHostRules(pod *podclass.RelaxedPod) bool {
+	return len(pod.HostRules)+len(pod.Class.Pod.HostPorts) > 0 ||
+		slices.ContainsFunc(pod.Class.Matched, func(c int) bool { return top.Counters[c].Key == podclass.LabelHost })
 }

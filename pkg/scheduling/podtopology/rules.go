@@ -11,60 +11,60 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-func (top *Counts) relaxedPodFor(k *podclass.Class, x podclass.Constraints) *podclass.RelaxedPod {
-	v := &podclass.RelaxedPod{Class: k, Wish: x, Admission: top.admissions.AdmissionOf(x)}
+func (top *Counts) relaxedPodFor(class *podclass.Class, x podclass.Constraints) *podclass.RelaxedPod {
+	pod := &podclass.RelaxedPod{Class: class, Wish: x, Admission: top.admissions.AdmissionOf(x)}
 	add := func(r podclass.TopologyRule) {
 		if r.Key == podclass.LabelHost {
-			v.HostRules = append(v.HostRules, r)
+			pod.HostRules = append(pod.HostRules, r)
 		} else {
-			v.DomainRules = append(v.DomainRules, r)
+			pod.DomainRules = append(pod.DomainRules, r)
 		}
 	}
-	follows := top.followRules(k, x.Pod.Affinity)
-	v.Together = slices.ContainsFunc(follows,
+	follows := top.followRules(class, x.Pod.Affinity)
+	pod.Together = slices.ContainsFunc(follows,
 		func(r podclass.TopologyRule) bool { return r.Key == podclass.LabelHost && r.Self })
 	prefer := func(r podclass.TopologyRule) {
-		if !r.Self || !v.Together { // pods that must share a node cannot spread or keep away from each other
+		if !r.Self || !pod.Together { // pods that must share a node cannot spread or keep away from each other
 			add(r)
 		}
 	}
 	for _, c := range x.Pod.Spread {
 		if !c.Soft {
-			add(top.spreadRule(k, c))
+			add(top.spreadRule(class, c))
 		}
 	}
 	for _, c := range x.Soft {
-		prefer(top.spreadRule(k, c))
+		prefer(top.spreadRule(class, c))
 	}
 	for _, t := range x.Pod.AntiAffinity {
-		add(top.termRule(k, t, podclass.TopologyRule{Kind: podclass.Avoid, Required: true}))
+		add(top.termRule(class, t, podclass.TopologyRule{Kind: podclass.Avoid, Required: true}))
 	}
 	for _, t := range x.Avoids {
-		prefer(top.termRule(k, t.Term, podclass.TopologyRule{Kind: podclass.Avoid}))
+		prefer(top.termRule(class, t.Term, podclass.TopologyRule{Kind: podclass.Avoid}))
 	}
 	for _, r := range follows {
 		add(r)
 	}
 	for _, t := range x.Prefers {
-		add(top.termRule(k, t.Term, podclass.TopologyRule{Kind: podclass.Follow}))
+		add(top.termRule(class, t.Term, podclass.TopologyRule{Kind: podclass.Follow}))
 	}
-	slices.SortStableFunc(v.DomainRules, func(a, b podclass.TopologyRule) int { return cmp.Compare(a.Key, b.Key) })
-	return v
+	slices.SortStableFunc(pod.DomainRules, func(a, b podclass.TopologyRule) int { return cmp.Compare(a.Key, b.Key) })
+	return pod
 }
 
 // addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
 // nobody else tie to a domain: it is tied no more. A node for it is flexible then, as MinValues may want it.
-func (top *Counts) addUnbound(k *podclass.Class) {
-	v := *k.LastRelaxation()
-	v.Unbound = true
-	if len(top.KeysOf(&v)) < len(top.KeysOf(k.LastRelaxation())) {
-		k.Views = append(k.Views, &v)
+func (top *Counts) addUnbound(class *podclass.Class) {
+	pod := *class.LastRelaxation()
+	pod.Unbound = true
+	if len(top.KeysOf(&pod)) < len(top.KeysOf(class.LastRelaxation())) {
+		class.Views = append(class.Views, &pod)
 	}
 }
 
 // spreadRule counts pods on topology.CountedNodes. A node of its own admits the pod, or nobody asks for its count.
-func (top *Counts) spreadRule(k *podclass.Class, c cluster.Spread) podclass.TopologyRule {
-	s, g := topology.SpreadOf(c, &k.Pod)
+func (top *Counts) spreadRule(class *podclass.Class, c cluster.Spread) podclass.TopologyRule {
+	s, g := topology.SpreadOf(c, &class.Pod)
 	r := podclass.TopologyRule{Kind: podclass.Spread, Key: podclass.CanonicalKey(c.Key), MaxSkew: s.MaxSkew,
 		MinDomains: s.MinDomains, Self: s.Self, Required: !c.Soft}
 	if r.Key == podclass.LabelHost {
@@ -72,7 +72,7 @@ func (top *Counts) spreadRule(k *podclass.Class, c cluster.Spread) podclass.Topo
 		top.Counters[r.Counter].limited = top.Counters[r.Counter].limited || r.Required
 		return r
 	}
-	asks := podclass.Constraints{Pod: topology.CountedNodes(c, &k.Pod)}
+	asks := podclass.Constraints{Pod: topology.CountedNodes(c, &class.Pod)}
 	r.Counter = top.counterIndex(r.Key, g,
 		top.admissions.AdmissionFor(asks.NodeAlternatives(false), asks.Pod.Tolerations))
 	top.Counters[r.Counter].Spread = true
@@ -81,9 +81,10 @@ func (top *Counts) spreadRule(k *podclass.Class, c cluster.Spread) podclass.Topo
 }
 
 // termRule is the rule, of which the kind is known and whether it is required, with what the term says.
-func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, r podclass.TopologyRule) podclass.TopologyRule {
-	g := topology.OfTerm(t, k.Pod.Namespace, top.spaces)
-	r.Key, r.Self = podclass.CanonicalKey(t.Key), g.Selects(k.Pod.Namespace, k.Pod.Labels)
+func (top *Counts) termRule(class *podclass.Class, t cluster.AffinityTerm,
+	r podclass.TopologyRule) podclass.TopologyRule {
+	g := topology.OfTerm(t, class.Pod.Namespace, top.spaces)
+	r.Key, r.Self = podclass.CanonicalKey(t.Key), g.Selects(class.Pod.Namespace, class.Pod.Labels)
 	r.Counter = top.counterIndex(r.Key, g, nil)
 	c := &top.Counters[r.Counter]
 	c.Avoided = c.Avoided || r.Kind == podclass.Avoid && r.Required && r.Key != podclass.LabelHost
@@ -92,29 +93,30 @@ func (top *Counts) termRule(k *podclass.Class, t cluster.AffinityTerm, r podclas
 }
 
 // followRules returns the rules of required affinity.
-func (top *Counts) followRules(k *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
-	all := topology.OfTerms(terms, k.Pod.Namespace, top.spaces)
+func (top *Counts) followRules(class *podclass.Class, terms []cluster.AffinityTerm) []podclass.TopologyRule {
+	all := topology.OfTerms(terms, class.Pod.Namespace, top.spaces)
 	var out []podclass.TopologyRule
 	for _, t := range terms {
 		key := podclass.CanonicalKey(t.Key)
 		counter := top.counterIndex(key, all, nil)
 		top.Counters[counter].strict = true
 		out = append(out, podclass.TopologyRule{Kind: podclass.Follow, Key: key, Counter: counter, Required: true,
-			Self: all.Selects(k.Pod.Namespace, k.Pod.Labels)})
+			Self: all.Selects(class.Pod.Namespace, class.Pod.Labels)})
 	}
 	return out
 }
 
 // KeysOf lists the topology keys whose rules, own or others', concern the view.
-func (top *Counts) KeysOf(v *podclass.RelaxedPod) []string {
+func (top *Counts) KeysOf(pod *podclass.RelaxedPod) []string {
 	var keys []string
-	for _, r := range v.DomainRules {
-		if !v.Unbound || !top.concernsNobody(v, r) {
+	for _, r := range pod.DomainRules {
+		if !pod.Unbound || !top.concernsNobody(pod, r) {
 			keys = append(keys, r.Key)
 		}
 	}
-	for _, c := range v.Class.Matched {
-		if x := top.Counters[c]; x.Key != podclass.LabelHost && (!v.Unbound || x.strict && !top.concernsOnly(v, c)) {
+	for _, c := range pod.Class.Matched {
+		if x := top.Counters[c]; x.Key != podclass.LabelHost &&
+			(!pod.Unbound || x.strict && !top.concernsOnly(pod, c)) {
 			keys = append(keys, x.Key)
 		}
 	}
@@ -124,26 +126,26 @@ func (top *Counts) KeysOf(v *podclass.RelaxedPod) []string {
 
 // concernsNobody reports whether the rule of the view is anti-affinity over a label of every node to pods of which no
 // other runs or waits, or affinity to its only pod.
-func (top *Counts) concernsNobody(v *podclass.RelaxedPod, r podclass.TopologyRule) bool {
-	lone := len(v.Class.Pods) == 1
+func (top *Counts) concernsNobody(pod *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+	lone := len(pod.Class.Pods) == 1
 	return (r.Kind == podclass.Avoid && (!r.Self || lone) || r.Kind == podclass.Follow && r.Self && lone) &&
 		podclass.OnEveryNode(r.Key) && !top.hasRunningMatch(r) &&
 		!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
-			return o != v.Class &&
+			return o != pod.Class &&
 				slices.Contains(o.Matched, r.Counter)
 		})
 }
 
 // concernsOnly reports whether the counter is that of a rule about nobody but the view's own pod, and of no rule of
 // other pods.
-func (top *Counts) concernsOnly(v *podclass.RelaxedPod, counter int) bool {
+func (top *Counts) concernsOnly(pod *podclass.RelaxedPod, counter int) bool {
 	of := func(r podclass.TopologyRule) bool { return r.Counter == counter }
-	return slices.ContainsFunc(v.DomainRules, of) &&
-		!slices.ContainsFunc(v.DomainRules,
-			func(r podclass.TopologyRule) bool { return of(r) && !top.concernsNobody(v, r) }) &&
+	return slices.ContainsFunc(pod.DomainRules, of) &&
+		!slices.ContainsFunc(pod.DomainRules,
+			func(r podclass.TopologyRule) bool { return of(r) && !top.concernsNobody(pod, r) }) &&
 		!isAnyCounted(top.Tally.Anti[counter]) &&
 		!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
-			return o != v.Class &&
+			return o != pod.Class &&
 				slices.ContainsFunc(o.LastRelaxation().DomainRules, of)
 		})
 }
@@ -154,8 +156,8 @@ func (top *Counts) StrictestSpread(counter int) podclass.TopologyRule {
 		return top.spreads[counter]
 	}
 	top.spreads = make([]podclass.TopologyRule, len(top.Counters))
-	for _, k := range top.Classes.List {
-		for _, r := range k.LastRelaxation().DomainRules {
+	for _, class := range top.Classes.List {
+		for _, r := range class.LastRelaxation().DomainRules {
 			s := &top.spreads[r.Counter]
 			if r.Kind == podclass.Spread && r.Required && (s.MaxSkew == 0 || r.MaxSkew < s.MaxSkew) {
 				*s = r
@@ -170,10 +172,10 @@ func (top *Counts) onlyCountedClass(counter int) *podclass.Class {
 	if top.lone == nil {
 		top.lone = make([]*podclass.Class, len(top.Counters))
 		seen := make([]int, len(top.Counters))
-		for _, k := range top.Classes.List {
-			for _, c := range k.Matched {
+		for _, class := range top.Classes.List {
+			for _, c := range class.Matched {
 				seen[c]++
-				top.lone[c] = k
+				top.lone[c] = class
 			}
 		}
 		for c, n := range seen {
@@ -194,12 +196,12 @@ type EvenSplit struct {
 
 // SpreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one
 // that counts nobody else, in domains that they can reach.
-func (top *Counts) SpreadSplitsEvenly(v *podclass.RelaxedPod) EvenSplit {
+func (top *Counts) SpreadSplitsEvenly(pod *podclass.RelaxedPod) EvenSplit {
 	if slices.ContainsFunc(top.nodes.Hosts, func(b *capacity.Bin) bool { return len(b.Wanted) > 0 }) {
 		return EvenSplit{} // where pods of an earlier pass stand is not asked again
 	}
-	for _, r := range v.DomainRules {
-		if r.Kind != podclass.Spread || !r.Self || r.MinDomains > 0 || top.onlyCountedClass(r.Counter) != v.Class {
+	for _, r := range pod.DomainRules {
+		if r.Kind != podclass.Spread || !r.Self || r.MinDomains > 0 || top.onlyCountedClass(r.Counter) != pod.Class {
 			continue
 		}
 		x := EvenSplit{Key: r.Key, Skew: r.MaxSkew}
@@ -226,8 +228,8 @@ const waitsInCircle = "pod affinity: the pods it must be near to wait for others
 // were there, but nobody can be the first, so nodes made for them would stay empty.
 func (top *Counts) dropCircles() {
 	came := make([]bool, len(top.Classes.List))
-	arrives := func(k *podclass.Class) bool {
-		for _, r := range k.RequiredAffinityRules() {
+	arrives := func(class *podclass.Class) bool {
+		for _, r := range class.RequiredAffinityRules() {
 			if !r.Self && !top.hasRunningMatch(r) &&
 				!slices.ContainsFunc(top.Classes.List, func(o *podclass.Class) bool {
 					return came[o.ID] &&
@@ -240,22 +242,22 @@ func (top *Counts) dropCircles() {
 	}
 	for again := true; again; {
 		again = false
-		for i, k := range top.Classes.List {
-			if !came[i] && arrives(k) {
+		for i, class := range top.Classes.List {
+			if !came[i] && arrives(class) {
 				came[i], again = true, true
 			}
 		}
 	}
-	for i, k := range top.Classes.List {
-		if came[i] || slices.ContainsFunc(k.RequiredAffinityRules(),
+	for i, class := range top.Classes.List {
+		if came[i] || slices.ContainsFunc(class.RequiredAffinityRules(),
 			func(r podclass.TopologyRule) bool {
 				return !r.Self && !top.hasRunningMatch(r) && !top.hasPendingMatch(r)
 			}) {
 			continue // of pods that do not exist at all the reason is another
 		}
-		for _, p := range k.Pods {
+		for _, p := range class.Pods {
 			top.Classes.Unmodelled = append(top.Classes.Unmodelled, plan.Unplaced{Pod: p, Why: []string{waitsInCircle}})
 		}
-		k.Pods = nil
+		class.Pods = nil
 	}
 }

@@ -70,8 +70,8 @@ func (top *Counts) judgeAwayTerms() {
 		return
 	}
 	waiting := map[string][]*podclass.Class{}
-	for _, k := range top.Classes.List {
-		waiting[k.Pod.Namespace] = append(waiting[k.Pod.Namespace], k)
+	for _, class := range top.Classes.List {
+		waiting[class.Pod.Namespace] = append(waiting[class.Pod.Namespace], class)
 	}
 	for at, most := range []int64{mostOwnTerms, mostForeignTerms} {
 		left, all := shareTerms(most, order[at])
@@ -94,7 +94,7 @@ func (top *Counts) keepsAny(g topology.Group, waiting map[string][]*podclass.Cla
 		about = waiting[name]
 	}
 	return slices.ContainsFunc(about,
-		func(k *podclass.Class) bool { return g.Selects(k.Pod.Namespace, k.Pod.Labels) })
+		func(class *podclass.Class) bool { return g.Selects(class.Pod.Namespace, class.Pod.Labels) })
 }
 
 // withUnread adds a pod of which a term is skipped, for its owner to be told; of each namespace a few.

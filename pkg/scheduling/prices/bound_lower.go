@@ -12,13 +12,13 @@ import (
 // LowerBound returns the least cost of any plan that gives a place to all pods that the solution gives one: the larger
 // of two proven bounds. New nodes are priced by their cheapest offering. Neither knows of limits or weights of pools,
 // which can only make plans dearer.
-func (px *Pricing) LowerBound(a *packing.Solution) float64 {
-	if a.Used.Opened == 0 || px.Worth == nil {
+func (px *Pricing) LowerBound(s *packing.Solution) float64 {
+	if s.Used.Opened == 0 || px.Worth == nil {
 		return 0
 	}
-	p := boundProof{w: a.W, known: px.proven, placed: make([]int, len(a.Rest))}
-	for i, k := range a.W.Classes.List {
-		p.placed[i] = len(k.Pods) - len(a.Rest[i])
+	p := boundProof{w: s.W, known: px.proven, placed: make([]int, len(s.Rest))}
+	for i, class := range s.W.Classes.List {
+		p.placed[i] = len(class.Pods) - len(s.Rest[i])
 	}
 	usd := p.provenUSD(nil)
 	for _, x := range []*ShadowPrices{px.Worth, px.Alone} {
@@ -33,8 +33,8 @@ func (px *Pricing) LowerBound(a *packing.Solution) float64 {
 const rounding = 1e-9
 
 // IsNearBound reports whether the solution's new nodes cost no more than the lower bound and this part of it.
-func (px *Pricing) IsNearBound(a *packing.Solution, gap float64) bool {
-	return a.NewNodePrice() <= px.LowerBound(a)*(1+gap)
+func (px *Pricing) IsNearBound(s *packing.Solution, gap float64) bool {
+	return s.NewNodePrice() <= px.LowerBound(s)*(1+gap)
 }
 
 // provenBound is the bound that was proven for some pods.
@@ -70,12 +70,12 @@ type boundProof struct {
 // reservation can take: a whole node has to be made for it.
 func (p boundProof) singleNodeBound() float64 {
 	most := 0.0
-	for i, k := range p.w.Classes.List {
+	for i, class := range p.w.Classes.List {
 		if p.placed[i] == 0 {
 			continue
 		}
-		if price := p.w.Catalog.CheapestNode(k.LastRelaxation()); price < capacity.NoPrice && price > most &&
-			!p.w.RoomFor(k.LastRelaxation()) {
+		if price := p.w.Catalog.CheapestNode(class.LastRelaxation()); price < capacity.NoPrice && price > most &&
+			!p.w.RoomFor(class.LastRelaxation()) {
 			most = price
 		}
 	}

@@ -14,9 +14,9 @@ func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 	for domains := 2; domains <= 4; domains++ {
 		for n := 1; n <= 9; n++ {
 			for skew := 1; skew <= 3; skew++ {
-				x := classMembership{EvenSplit: podtopology.EvenSplit{Key: "zone", Domains: make([]string, domains), Skew: skew}}
+				membership := classMembership{EvenSplit: podtopology.EvenSplit{Key: "zone", Domains: make([]string, domains), Skew: skew}}
 				for d := range domains {
-					x.tied = append(x.tied, int32(d))
+					membership.tied = append(membership.tied, int32(d))
 				}
 				cheapest := math.Inf(1)
 				divisions(n, domains, nil, func(parts []int) {
@@ -29,7 +29,7 @@ func TestPodsThatSpreadAreReckonedWithAtTheirCheapest(t *testing.T) {
 					}
 				})
 				counts := make([]float64, domains)
-				loose, each := x.addMinimumCounts(n, value, counts)
+				loose, each := membership.addMinimumCounts(n, value, counts)
 				got := float64(loose) * each
 				for d, m := range counts {
 					got += m * value[d]

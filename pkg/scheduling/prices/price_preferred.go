@@ -10,32 +10,32 @@ import (
 // GuidePricesFor are the prices by which a solution is improved: the best there are, or, where the solution that is
 // improved first keeps what pods prefer, those of pods that require it. They prove nothing about plans that give
 // preferences up.
-func (px *Pricing) GuidePricesFor(a *packing.Solution) *ShadowPrices {
+func (px *Pricing) GuidePricesFor(s *packing.Solution) *ShadowPrices {
 	if px.guide == nil {
-		px.guide = px.findGuidePrices(a)
+		px.guide = px.findGuidePrices(s)
 	}
 	return px.guide
 }
 
 // findGuidePrices are the prices there are, or those of pods that require what the solution keeps of what they prefer.
-func (px *Pricing) findGuidePrices(a *packing.Solution) *ShadowPrices {
-	w := a.W
-	views := usualViewsOf(a)
-	view := func(k *podclass.Class) *podclass.RelaxedPod { return views[k.ID] }
-	if !slices.ContainsFunc(w.Classes.List, func(k *podclass.Class) bool {
-		return !views[k.ID].PricedAs(k.LastRelaxation())
+func (px *Pricing) findGuidePrices(s *packing.Solution) *ShadowPrices {
+	p := s.W
+	views := usualViewsOf(s)
+	view := func(class *podclass.Class) *podclass.RelaxedPod { return views[class.ID] }
+	if !slices.ContainsFunc(p.Classes.List, func(class *podclass.Class) bool {
+		return !views[class.ID].PricedAs(class.LastRelaxation())
 	}) {
 		return px.Worth
 	}
-	count := func(k *podclass.Class) int { return len(k.Pods) - len(a.Rest[k.ID]) }
-	return findViewPrices(w, count, view, px.Alone != nil, guideRounds)
+	count := func(class *podclass.Class) int { return len(class.Pods) - len(s.Rest[class.ID]) }
+	return findViewPrices(p, count, view, px.Alone != nil, guideRounds)
 }
 
 // usualViewsOf are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and
 // the last relaxation where there are none.
-func usualViewsOf(a *packing.Solution) []*podclass.RelaxedPod {
+func usualViewsOf(s *packing.Solution) []*podclass.RelaxedPod {
 	pods := map[*podclass.RelaxedPod]int{}
-	for _, b := range a.Bins {
+	for _, b := range s.Bins {
 		if b.Offering == nil {
 			continue
 		}
@@ -43,12 +43,12 @@ func usualViewsOf(a *packing.Solution) []*podclass.RelaxedPod {
 			pods[l.Pod] += len(l.Pods)
 		}
 	}
-	out := make([]*podclass.RelaxedPod, len(a.W.Classes.List))
-	for i, k := range a.W.Classes.List {
-		out[i] = k.LastRelaxation()
-		for _, v := range k.Views {
-			if pods[v] > pods[out[i]] {
-				out[i] = v
+	out := make([]*podclass.RelaxedPod, len(s.W.Classes.List))
+	for i, class := range s.W.Classes.List {
+		out[i] = class.LastRelaxation()
+		for _, pod := range class.Views {
+			if pods[pod] > pods[out[i]] {
+				out[i] = pod
 			}
 		}
 	}

@@ -53,19 +53,19 @@ func (p *ShadowPrices) Values() packing.ClassValues {
 
 // FindShadowPrices finds what pods are worth, where count tells how many of each pod class are to be placed: on new
 // nodes, or on those that are there too.
-func FindShadowPrices(w *packing.Problem, count func(*podclass.Class) int, hosts bool) *ShadowPrices {
-	return findViewPrices(w, count, (*podclass.Class).LastRelaxation, hosts, provingRounds)
+func FindShadowPrices(p *packing.Problem, count func(*podclass.Class) int, hosts bool) *ShadowPrices {
+	return findViewPrices(p, count, (*podclass.Class).LastRelaxation, hosts, provingRounds)
 }
 
 // findViewPrices is FindShadowPrices for pods as far as they are relaxed in the view of their class, improved at most
 // so many times.
-func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
+func findViewPrices(problem *packing.Problem, count func(*podclass.Class) int,
 	view func(*podclass.Class) *podclass.RelaxedPod,
 	hosts bool, rounds int) *ShadowPrices {
-	out := &ShadowPrices{Units: w.Dims.Units()}
+	out := &ShadowPrices{Units: problem.Dims.Units()}
 	p := &out.Problem
 	p.Rounds = rounds
-	g := newSpreadGroups(w.Classes, view)
+	g := newSpreadGroups(problem.Classes, view)
 	p.Caps = g.caps
 	byID := map[string]int32{}
 	kinds := map[*podclass.Admission]int32{}
@@ -75,42 +75,42 @@ func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
 		}
 		return kinds[admit]
 	}
-	classOf := func(k *podclass.Class, admit *podclass.Admission) int32 {
-		id := fmt.Sprintf("%s|%v|%d", admit.ID, k.Need, g.group[k.ID])
-		if g.most[k.ID] > 0 {
+	classOf := func(class *podclass.Class, admit *podclass.Admission) int32 {
+		id := fmt.Sprintf("%s|%v|%d", admit.ID, class.Need, g.group[class.ID])
+		if g.most[class.ID] > 0 {
 			// pod classes that keep apart from themselves alone share no price class
-			id = fmt.Sprintf("%s|%d", admit.ID, k.ID)
+			id = fmt.Sprintf("%s|%d", admit.ID, class.ID)
 		}
 		c, ok := byID[id]
 		if !ok {
 			c = int32(len(p.Classes))
 			byID[id] = c
 			p.Classes = append(p.Classes,
-				lowerbound.PriceClass{Need: packing.ScaleNeed(k.Need, out.Units), Kind: kindOf(admit),
-					Group: g.group[k.ID], Most: g.most[k.ID]})
-			out.Classes = append(out.Classes, priceClass{k.Need, admit})
+				lowerbound.PriceClass{Need: packing.ScaleNeed(class.Need, out.Units), Kind: kindOf(admit),
+					Group: g.group[class.ID], Most: g.most[class.ID]})
+			out.Classes = append(out.Classes, priceClass{class.Need, admit})
 		}
 		return c
 	}
-	for _, k := range w.Classes.List {
-		w.Stages.Tell(cluster.StagePrice, k, "")
-		v := view(k)
-		x := classMembership{EvenSplit: w.Topology.SpreadSplitsEvenly(v)}
-		n := count(k)
-		if x.Key == "" {
-			x.class = classOf(k, v.Admission)
-			p.Classes[x.class].Count += float64(n)
+	for _, class := range problem.Classes.List {
+		problem.Stages.Tell(cluster.StagePrice, class, "")
+		pod := view(class)
+		m := classMembership{EvenSplit: problem.Topology.SpreadSplitsEvenly(pod)}
+		n := count(class)
+		if m.Key == "" {
+			m.class = classOf(class, pod.Admission)
+			p.Classes[m.class].Count += float64(n)
 		}
-		for d, domain := range x.Domains {
-			x.tied = append(x.tied, classOf(k,
-				w.Admissions.PinnedAdmission(v.Admission, []podclass.DomainPin{{Key: x.Key, Domain: domain}})))
-			p.Classes[x.tied[d]].Count += float64((n + d) / len(x.Domains))
+		for d, domain := range m.Domains {
+			m.tied = append(m.tied, classOf(class,
+				problem.Admissions.PinnedAdmission(pod.Admission, []podclass.DomainPin{{Key: m.Key, Domain: domain}})))
+			p.Classes[m.tied[d]].Count += float64((n + d) / len(m.Domains))
 		}
-		out.members = append(out.members, x)
+		out.members = append(out.members, m)
 	}
-	asked := addUsefulOfferings(w, out)
+	asked := addUsefulOfferings(problem, out)
 	if hosts {
-		hostOfferings{w, out}.addHosts()
+		hostOfferings{problem, out}.addHosts()
 	}
 	out.solver = lowerbound.NewSolver(*p)
 	out.Prices = out.solver.Solve()
@@ -122,14 +122,14 @@ func findViewPrices(w *packing.Problem, count func(*podclass.Class) int,
 }
 
 // addUsefulOfferings adds the offerings to the problem that may be the best for some class, and returns them.
-func addUsefulOfferings(w *packing.Problem, out *ShadowPrices) []*capacity.Offering {
+func addUsefulOfferings(problem *packing.Problem, out *ShadowPrices) []*capacity.Offering {
 	p := &out.Problem
 	var asks []*podclass.Admission
 	for _, c := range out.Classes {
 		asks = append(asks, c.admit)
 	}
 	var added []*capacity.Offering
-	for _, x := range w.Catalog.UndominatedOf(asks) {
+	for _, x := range problem.Catalog.UndominatedOf(asks) {
 		o := lowerbound.NodeOffering{Price: x.Price, Room: packing.ScaleNeed(x.Room, out.Units)}
 		for i, c := range out.Classes {
 			if p.Classes[i].Count > 0 && x.FirstAlternative(c.admit) >= 0 && capacity.FitCount(c.need, x.Room) > 0 {
@@ -137,7 +137,7 @@ func addUsefulOfferings(w *packing.Problem, out *ShadowPrices) []*capacity.Offer
 			}
 		}
 		if len(o.Holds) > 0 {
-			w.Stages.Tell(cluster.StagePrice, nil, x.InstanceType.Pool.Name)
+			problem.Stages.Tell(cluster.StagePrice, nil, x.InstanceType.Pool.Name)
 			p.Offerings = append(p.Offerings, o)
 			added = append(added, x)
 		}
@@ -146,27 +146,27 @@ func addUsefulOfferings(w *packing.Problem, out *ShadowPrices) []*capacity.Offer
 }
 
 // ClassOf returns the price class of those pods of the class that the pins tie.
-func (p *ShadowPrices) ClassOf(k *podclass.Class, pins []podclass.DomainPin) int32 {
-	x := p.members[k.ID]
-	if x.Key == "" {
-		return x.class
+func (p *ShadowPrices) ClassOf(class *podclass.Class, pins []podclass.DomainPin) int32 {
+	m := p.members[class.ID]
+	if m.Key == "" {
+		return m.class
 	}
 	for _, y := range pins {
-		if i := slices.Index(x.Domains, y.Domain); y.Key == x.Key && i >= 0 {
-			return x.tied[i]
+		if i := slices.Index(m.Domains, y.Domain); y.Key == m.Key && i >= 0 {
+			return m.tied[i]
 		}
 	}
-	return x.tied[0]
+	return m.tied[0]
 }
 
 // LowestPrice returns the worth of a pod of the class in the domain where that is least.
-func (p *ShadowPrices) LowestPrice(k *podclass.Class) float64 {
-	x := p.members[k.ID]
-	if x.Key == "" {
-		return p.Prices.Value[x.class]
+func (p *ShadowPrices) LowestPrice(class *podclass.Class) float64 {
+	m := p.members[class.ID]
+	if m.Key == "" {
+		return p.Prices.Value[m.class]
 	}
 	usd := capacity.NoPrice
-	for _, c := range x.tied {
+	for _, c := range m.tied {
 		usd = min(usd, p.Prices.Value[c])
 	}
 	return usd
@@ -184,23 +184,23 @@ type classMembership struct {
 
 // leastInDomain returns the least number of n placed pods in any domain: the fullest domains hold the skew more than
 // the emptiest.
-func (x classMembership) leastInDomain(n int) int {
-	domains := len(x.Domains)
-	return max(0, (n-(domains-1)*x.Skew+domains-1)/domains)
+func (m classMembership) leastInDomain(n int) int {
+	domains := len(m.Domains)
+	return max(0, (n-(domains-1)*m.Skew+domains-1)/domains)
 }
 
 // addMinimumCounts adds to counts how many pods of which price class n placed pods of a class are at least, whatever
 // plan places them, and returns how many are left that may be anywhere, and what one of those is worth, on an average
 // where that is least.
-func (x classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
-	if x.Key == "" {
-		counts[x.class] += float64(n)
+func (m classMembership) addMinimumCounts(n int, value []float64, counts []float64) (loose int, each float64) {
+	if m.Key == "" {
+		counts[m.class] += float64(n)
 		return 0, 0
 	}
-	domains, low := len(x.Domains), x.leastInDomain(n)
+	domains, low := len(m.Domains), m.leastInDomain(n)
 	var values []float64
 	sum := 0.0
-	for _, c := range x.tied {
+	for _, c := range m.tied {
 		counts[c] += float64(low)
 		values = append(values, value[c])
 		sum += value[c]
@@ -211,7 +211,7 @@ func (x classMembership) addMinimumCounts(n int, value []float64, counts []float
 	for emptiest := low; emptiest <= n/domains; emptiest++ { // the cheapest domains are the fullest
 		cost, left := float64(emptiest-low)*sum, n-emptiest*domains
 		for _, v := range values {
-			here := min(left, x.Skew)
+			here := min(left, m.Skew)
 			cost += float64(here) * v
 			left -= here
 		}
@@ -237,8 +237,8 @@ func newSpreadGroups(cs *podclass.Classes, view func(*podclass.Class) *podclass.
 	type ground struct{ counter, limit int }
 	out := spreadGroups{group: make([]int32, len(cs.List)), most: make([]float64, len(cs.List))}
 	members := map[ground]int{}
-	each := func(k *podclass.Class, do func(ground)) {
-		for _, r := range view(k).HostRules {
+	each := func(class *podclass.Class, do func(ground)) {
+		for _, r := range view(class).HostRules {
 			switch {
 			case !r.Self:
 			case r.Kind == podclass.Spread:
@@ -249,20 +249,20 @@ func newSpreadGroups(cs *podclass.Classes, view func(*podclass.Class) *podclass.
 		}
 	}
 	pods, all := map[ground]int{}, 0
-	for _, k := range cs.List {
-		all += len(k.Pods)
-		each(k, func(g ground) {
+	for _, class := range cs.List {
+		all += len(class.Pods)
+		each(class, func(g ground) {
 			members[g]++
-			pods[g] += len(k.Pods)
+			pods[g] += len(class.Pods)
 		})
 	}
 	ids := map[ground]int32{}
-	for i, k := range cs.List {
+	for i, class := range cs.List {
 		out.group[i] = -1
-		if len(k.Pod.HostPorts) > 0 {
+		if len(class.Pod.HostPorts) > 0 {
 			out.most[i] = 1
 		}
-		each(k, func(g ground) {
+		each(class, func(g ground) {
 			id, ok := ids[g]
 			switch {
 			case members[g] == 1:

@@ -16,23 +16,25 @@ type Pricing struct {
 }
 
 // NewPricing has no prices until somebody asks.
-func NewPricing(w *packing.Problem) *Pricing {
-	return &Pricing{w: w, proven: map[*ShadowPrices]provenBound{}}
+func NewPricing(p *packing.Problem) *Pricing {
+	return &Pricing{w: p, proven: map[*ShadowPrices]provenBound{}}
 }
 
 // WorthOf returns the prices of the pods for which the solution looks for new nodes: the first that asks decides how
 // many of them there are.
-func (px *Pricing) WorthOf(a *packing.Solution) packing.PodPrices {
+func (px *Pricing) WorthOf(s *packing.Solution) packing.PodPrices {
 	if px.Worth == nil {
-		px.Worth = FindShadowPrices(px.w, func(k *podclass.Class) int { return len(a.Rest[k.ID]) }, false)
+		px.Worth = FindShadowPrices(px.w, func(class *podclass.Class) int { return len(s.Rest[class.ID]) }, false)
 	}
 	return px.Worth
 }
 
 // BesideHosts is the pricing of the pods that the solution places, with the nodes that are there.
-func (px *Pricing) BesideHosts(a *packing.Solution) *Pricing {
+func (px *Pricing) BesideHosts(s *packing.Solution) *Pricing {
 	out := &Pricing{w: px.w, Alone: px.Worth, proven: px.proven}
-	out.Worth = FindShadowPrices(px.w, func(k *podclass.Class) int { return len(k.Pods) - len(a.Rest[k.ID]) }, true)
+	out.Worth = FindShadowPrices(px.w, func(class *podclass.Class) int {
+		return len(class.Pods) - len(s.Rest[class.ID])
+	}, true)
 	return out
 }
 

@@ -17,21 +17,21 @@ import (
 )
 
 // poolRefusal returns all that keeps the pool from making a node for the view, empty when it could.
-func (e Explainer) poolRefusal(v *podclass.RelaxedPod, p *capacity.Pool) string {
-	e.Solution.W.Stages.Tell(cluster.StageExplain, v.Class, p.Name)
-	parts := lists.Of(cluster.Untolerated(p.Taints, v.Admission.Tolerations),
+func (e Explainer) poolRefusal(pod *podclass.RelaxedPod, p *capacity.Pool) string {
+	e.Solution.W.Stages.Tell(cluster.StageExplain, pod.Class, p.Name)
+	parts := lists.Of(cluster.Untolerated(p.Taints, pod.Admission.Tolerations),
 		func(t cluster.Taint) string { return "taint " + t.String() + " is not tolerated" })
-	if lacks := p.Lacks(v.Admission.Requires); len(lacks) > 0 {
+	if lacks := p.Lacks(pod.Admission.Requires); len(lacks) > 0 {
 		parts = append(parts, "its nodes are without "+strings.Join(lacks, ", ")+e.kubeletOf(p))
 	}
-	if why := conflictingLabels(v, p); why != "" {
+	if why := conflictingLabels(pod, p); why != "" {
 		parts = append(parts, why)
 	}
 	switch {
 	case p.Aside != "" && len(parts) == 0:
 		return p.Aside
-	case p.Aside == "" && !wantsOtherPools(v, p):
-		parts = append(parts, e.offeringRefusals(v, p, len(parts) > 0)...)
+	case p.Aside == "" && !wantsOtherPools(pod, p):
+		parts = append(parts, e.offeringRefusals(pod, p, len(parts) > 0)...)
 	}
 	return strings.Join(parts, " and ")
 }
@@ -47,32 +47,32 @@ func (e Explainer) kubeletOf(p *capacity.Pool) string {
 
 // offeringRefusals returns the reasons of the pool's offerings against the view, of those that it may use. Where the
 // pool is refused anyhow, all offerings are asked and only what holds for each is told.
-func (e Explainer) offeringRefusals(v *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
+func (e Explainer) offeringRefusals(pod *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
 	var fitting, all, now []*capacity.Offering
 	for _, o := range p.Offerings {
-		if !refused && o.FirstAlternative(v.Admission) < 0 {
+		if !refused && o.FirstAlternative(pod.Admission) < 0 {
 			continue
 		}
 		all = append(all, o)
-		if capacity.FitCount(v.Class.Need, o.Room) > 0 {
+		if capacity.FitCount(pod.Class.Need, o.Room) > 0 {
 			fitting = append(fitting, o)
 			if o.Available {
 				now = append(now, o)
 			}
 		}
 	}
-	beside := besideDaemons(e.Solution.W.Catalog, v, p)
+	beside := besideDaemons(e.Solution.W.Catalog, pod, p)
 	switch {
 	case len(p.Models) == 0:
 		return []string{"no instance type meets its requirements"}
 	case len(all) == 0 && beside != "":
 		return []string{beside}
 	case len(all) == 0:
-		return []string{"no instance type meets " + wantedLabels(v)}
+		return []string{"no instance type meets " + wantedLabels(pod)}
 	case len(fitting) == 0 && beside != "":
-		return []string{e.tooBig(v, p, all), beside}
+		return []string{e.tooBig(pod, p, all), beside}
 	case len(fitting) == 0:
-		return []string{e.tooBig(v, p, all)}
+		return []string{e.tooBig(pod, p, all)}
 	}
 	var out []string
 	switch {
@@ -109,13 +109,13 @@ func onlyReserved(offerings []*capacity.Offering) bool {
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
-func besideDaemons(cat *capacity.Catalog, v *podclass.RelaxedPod, p *capacity.Pool) string {
-	if len(v.Admission.Exclusions) == 0 {
+func besideDaemons(cat *capacity.Catalog, pod *podclass.RelaxedPod, p *capacity.Pool) string {
+	if len(pod.Admission.Exclusions) == 0 {
 		return ""
 	}
-	alone := cat.Admissions.AdmissionFor(v.Wish.NodeAlternatives(true), v.Wish.EffectiveTolerations())
+	alone := cat.Admissions.AdmissionFor(pod.Wish.NodeAlternatives(true), pod.Wish.EffectiveTolerations())
 	var names []string
-	for _, x := range v.Admission.Exclusions {
+	for _, x := range pod.Admission.Exclusions {
 		if slices.ContainsFunc(p.Offerings, func(o *capacity.Offering) bool {
 			return o.Runs(x) &&
 				o.FirstAlternative(alone) >= 0
@@ -133,15 +133,15 @@ func besideDaemons(cat *capacity.Catalog, v *podclass.RelaxedPod, p *capacity.Po
 
 // wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
 // one has.
-func wantsOtherPools(v *podclass.RelaxedPod, p *capacity.Pool) bool {
-	return !slices.ContainsFunc(v.Admission.Alternatives,
+func wantsOtherPools(pod *podclass.RelaxedPod, p *capacity.Pool) bool {
+	return !slices.ContainsFunc(pod.Admission.Alternatives,
 		func(alt requirements.Set) bool { return alt.Has(api.LabelNodePool, p.Name) })
 }
 
 // conflictingLabels names what the view wants of labels that the pool itself rules out.
-func conflictingLabels(v *podclass.RelaxedPod, p *capacity.Pool) string {
+func conflictingLabels(pod *podclass.RelaxedPod, p *capacity.Pool) string {
 	var first []string
-	for _, alt := range v.Admission.Alternatives {
+	for _, alt := range pod.Admission.Alternatives {
 		var parts []string
 		for _, r := range p.Required.Refusals(alt, podclass.IsWellKnownLabel) {
 			if mine, ok := p.Required.Get(r.Key); ok {
@@ -160,9 +160,9 @@ func conflictingLabels(v *podclass.RelaxedPod, p *capacity.Pool) string {
 	return strings.Join(first, " and ")
 }
 
-func wantedLabels(v *podclass.RelaxedPod) string {
+func wantedLabels(pod *podclass.RelaxedPod) string {
 	var parts []string
-	for _, alt := range v.Admission.Alternatives {
+	for _, alt := range pod.Admission.Alternatives {
 		if alt.Len() > 0 {
 			parts = append(parts, alt.String())
 		}
@@ -174,11 +174,11 @@ func wantedLabels(v *podclass.RelaxedPod) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func (e Explainer) tooBig(v *podclass.RelaxedPod, p *capacity.Pool, all []*capacity.Offering) string {
-	if why := tooManyVolumes(v.Class.Volumes, all); why != "" {
+func (e Explainer) tooBig(pod *podclass.RelaxedPod, p *capacity.Pool, all []*capacity.Offering) string {
+	if why := tooManyVolumes(pod.Class.Volumes, all); why != "" {
 		return why
 	}
-	need := v.Class.Pod.Need
+	need := pod.Class.Pod.Need
 	var most resources.List
 	var daemons []int
 	crowded := true // by daemons, as many as a node may have pods

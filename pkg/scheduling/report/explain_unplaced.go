@@ -17,11 +17,11 @@ type Explainer struct{ Solution *packing.Solution }
 // ExplainUnplaced explains every pod without a home. Pods that are alike share the text.
 func (e Explainer) ExplainUnplaced() []plan.Unplaced {
 	var out []plan.Unplaced
-	for i, k := range e.Solution.W.Classes.List {
+	for i, class := range e.Solution.W.Classes.List {
 		if len(e.Solution.Rest[i]) == 0 {
 			continue
 		}
-		why := e.refusalsFor(k)
+		why := e.refusalsFor(class)
 		for _, p := range e.Solution.Rest[i] {
 			out = append(out, plan.Unplaced{Pod: p, Why: why})
 		}
@@ -30,22 +30,22 @@ func (e Explainer) ExplainUnplaced() []plan.Unplaced {
 }
 
 // refusalsFor lists what kept the class from every pool, and what kept it back whatever the pool.
-func (e Explainer) refusalsFor(k *podclass.Class) []string {
-	e.Solution.W.Stages.Tell(cluster.StageExplain, k, "")
-	if len(k.LastRelaxation().Wish.NodeAlternatives(true)) == 0 {
+func (e Explainer) refusalsFor(class *podclass.Class) []string {
+	e.Solution.W.Stages.Tell(cluster.StageExplain, class, "")
+	if len(class.LastRelaxation().Wish.NodeAlternatives(true)) == 0 {
 		return []string{"no node can meet what the pod asks for: its node selector, node affinity and volumes contradict each other"}
 	}
-	if k.Stays {
+	if class.Stays {
 		return []string{"it stays on its node, which is being replaced, until there is room elsewhere"}
 	}
-	out := slices.Sorted(maps.Keys(e.Solution.Blocked[k.ID]))
+	out := slices.Sorted(maps.Keys(e.Solution.Blocked[class.ID]))
 	held := len(out) > 0
 	var pools poolRefusals
-	for _, p := range inOrder(e.Solution.W.Catalog, k.LastRelaxation().Admission) {
+	for _, p := range inOrder(e.Solution.W.Catalog, class.LastRelaxation().Admission) {
 		if !pools.wantsMore() {
 			continue
 		}
-		if why := e.poolRefusal(k.LastRelaxation(), p); why != "" {
+		if why := e.poolRefusal(class.LastRelaxation(), p); why != "" {
 			pools.addRefusal(p.Name, why)
 			continue
 		}
@@ -57,7 +57,7 @@ func (e Explainer) refusalsFor(k *podclass.Class) []string {
 				"the %d new nodes that one pass may make are used up, the next pass goes on",
 				e.Solution.W.S.Rules.MaxClaims))
 		case !held:
-			pools.addRefusal(p.Name, e.explainCrowding(k.LastRelaxation()))
+			pools.addRefusal(p.Name, e.explainCrowding(class.LastRelaxation()))
 		}
 	}
 	for _, s := range e.Solution.W.Catalog.Skipped {
@@ -71,13 +71,13 @@ func (e Explainer) refusalsFor(k *podclass.Class) []string {
 }
 
 // explainCrowding explains a class that a pool could hold were it not for other pods.
-func (e Explainer) explainCrowding(v *podclass.RelaxedPod) string {
-	for _, t := range v.Class.Pod.Affinity {
+func (e Explainer) explainCrowding(pod *podclass.RelaxedPod) string {
+	for _, t := range pod.Class.Pod.Affinity {
 		if claim := t.SharedClaim(); claim != "" {
 			return "ResourceClaim " + claim + ": no node has room for all pods that share it"
 		}
 	}
-	for _, r := range v.HostRules {
+	for _, r := range pod.HostRules {
 		if r.Kind == podclass.Follow {
 			return "pod affinity over " + podclass.LabelHost +
 				": no node has both the pods it must be near and room for it"

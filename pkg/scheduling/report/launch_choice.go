@@ -32,38 +32,39 @@ func spotOptions(opts []capacity.TypeOption) int {
 // ensureEveryCombinationFits makes sure that a claim allows no mix of its types, zones and capacity types that does not
 // hold its pods. A claim lists the three apart, so every mix is allowed, and where a DaemonSet runs in some zones only,
 // a type may be too small in those. The zone goes first, then the capacity type, then the type; what was chosen stays.
-func (x *plannedNode) ensureEveryCombinationFits(f *capacity.OptionFinder) {
-	if x.bin.Offering.Limited() || !slices.ContainsFunc(x.opts,
+func (node *plannedNode) ensureEveryCombinationFits(f *capacity.OptionFinder) {
+	if node.bin.Offering.Limited() || !slices.ContainsFunc(node.opts,
 		func(o capacity.TypeOption) bool { return o.Model.DiffersByOffering() }) {
 		return
 	}
-	used, ports := f.SumLoads(x.bin.Load)
-	keep := func(ok func(*capacity.Offering) bool) { x.opts = keepOfferings(x.opts, ok) }
-	for bad := x.tooSmall(used, ports); bad != nil; bad = x.tooSmall(used, ports) {
+	used, ports := f.SumLoads(node.bin.Load)
+	keep := func(ok func(*capacity.Offering) bool) { node.opts = keepOfferings(node.opts, ok) }
+	for bad := node.tooSmall(used, ports); bad != nil; bad = node.tooSmall(used, ports) {
 		switch {
-		case bad.Zone != x.choice.Zone:
+		case bad.Zone != node.choice.Zone:
 			keep(func(o *capacity.Offering) bool { return o.Zone != bad.Zone })
-		case bad.CapacityType != x.choice.CapacityType:
+		case bad.CapacityType != node.choice.CapacityType:
 			keep(func(o *capacity.Offering) bool { return o.CapacityType != bad.CapacityType })
 		default:
 			keep(func(o *capacity.Offering) bool { return o.InstanceType != bad.InstanceType })
 		}
 	}
-	slices.SortFunc(x.opts, capacity.TypeOption.ComparePrice)
+	slices.SortFunc(node.opts, capacity.TypeOption.ComparePrice)
 }
 
 // tooSmall finds an offering that the claim would allow, now or later, and that does not hold its pods.
-func (x *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *capacity.Offering {
+func (node *plannedNode) tooSmall(used []int64, ports []cluster.HostPort) *capacity.Offering {
 	zones, capacities := map[string]bool{}, map[string]bool{}
-	for _, opt := range x.opts {
+	for _, opt := range node.opts {
 		for _, o := range opt.Offerings {
 			zones[o.Zone], capacities[o.CapacityType] = true, true
 		}
 	}
-	for _, opt := range x.opts {
+	for _, opt := range node.opts {
 		for _, o := range opt.Model.Sells {
-			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(x.set) &&
-				(!capacity.AtLeast(o.Room, used) || cluster.PortsConflict(ports, o.Ports) || excluded(x.bin.Load, o)) {
+			if zones[o.Zone] && capacities[o.CapacityType] && o.Meets(node.set) &&
+				(!capacity.AtLeast(o.Room, used) || cluster.PortsConflict(ports, o.Ports) ||
+					excluded(node.bin.Load, o)) {
 				return o
 			}
 		}
@@ -85,17 +86,17 @@ func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
 	}
 	var full []instancetypes.OfferingKey
 	for i := len(list) - 1; i >= 0; i-- {
-		x := &list[i]
-		from := x.choice.OfferingKey
+		node := &list[i]
+		from := node.choice.OfferingKey
 		if !use.ExceedsShare(from) {
 			continue
 		}
 		if !slices.Contains(full, from) {
 			full = append(full, from)
 		}
-		use.Add(from, -x.choice.InstanceType.Type.Capacity.CPU, 0)
+		use.Add(from, -node.choice.InstanceType.Type.Capacity.CPU, 0)
 		var best *capacity.Offering
-		for _, opt := range x.opts {
+		for _, opt := range node.opts {
 			for _, o := range opt.Offerings { // cheapest first
 				if best != nil && o.Price >= best.Price {
 					break
@@ -110,9 +111,9 @@ func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
 			}
 		}
 		if best != nil {
-			x.choice, x.avoid = best, slices.Clone(full)
+			node.choice, node.avoid = best, slices.Clone(full)
 		}
-		use.Add(x.choice.OfferingKey, x.choice.InstanceType.Type.Capacity.CPU, 0)
+		use.Add(node.choice.OfferingKey, node.choice.InstanceType.Type.Capacity.CPU, 0)
 	}
 	for i := range list {
 		list[i].keepOut(pw)
@@ -121,42 +122,42 @@ func (pw *PlanWriter) diversifyLaunches(list []plannedNode) {
 
 // keepOut leaves out of what a launch names the pools of capacity that the node is to stay out of: the type where
 // enough others are left, else the zone. Where neither can be missed the choice of EC2 has to do.
-func (x *plannedNode) keepOut(pw *PlanWriter) {
+func (node *plannedNode) keepOut(pw *PlanWriter) {
 	_, enough := pw.Solution.W.Options.PriceFlexibility()
-	p := x.bin.Offering.InstanceType.Pool
+	p := node.bin.Offering.InstanceType.Pool
 	strict := p.MinValues() // then every type may be needed
-	if len(x.avoid) > 0 && !strict && len(p.Limited) == 0 {
-		x.replaceTypes(pw)
+	if len(node.avoid) > 0 && !strict && len(p.Limited) == 0 {
+		node.replaceTypes(pw)
 	}
-	for _, from := range x.avoid {
-		types := slices.DeleteFunc(slices.Clone(x.opts),
+	for _, from := range node.avoid {
+		types := slices.DeleteFunc(slices.Clone(node.opts),
 			func(o capacity.TypeOption) bool { return o.Model.Type.Name == from.Type })
-		zones := keepOfferings(x.opts, func(o *capacity.Offering) bool { return o.Zone != from.Zone })
+		zones := keepOfferings(node.opts, func(o *capacity.Offering) bool { return o.Zone != from.Zone })
 		switch {
-		case from.Type != x.choice.InstanceType.Type.Name && spotOptions(types) >= enough && !strict:
-			x.opts = types
-		case from.Zone != x.choice.Zone && spotOptions(zones) >= min(enough, spotOptions(x.opts)) &&
-			(!strict || len(zones) == len(x.opts) && capacity.LowerMinValues(x.set, zones) == nil):
-			x.opts = zones
+		case from.Type != node.choice.InstanceType.Type.Name && spotOptions(types) >= enough && !strict:
+			node.opts = types
+		case from.Zone != node.choice.Zone && spotOptions(zones) >= min(enough, spotOptions(node.opts)) &&
+			(!strict || len(zones) == len(node.opts) && capacity.LowerMinValues(node.set, zones) == nil):
+			node.opts = zones
 		}
 	}
-	slices.SortFunc(x.opts, capacity.TypeOption.ComparePrice)
-	if best := x.opts[0].Best; x.choice.Price > best.Price {
-		x.choice = best // the price of a claim is that of the cheapest it may become, crowded or not
+	slices.SortFunc(node.opts, capacity.TypeOption.ComparePrice)
+	if best := node.opts[0].Best; node.choice.Price > best.Price {
+		node.choice = best // the price of a claim is that of the cheapest it may become, crowded or not
 	}
 }
 
 // replaceTypes puts other types in the place of those that are to be avoided.
-func (x *plannedNode) replaceTypes(pw *PlanWriter) {
-	p := x.bin.Offering.InstanceType.Pool
-	all, _ := pw.Solution.W.Options.LaunchOptions(p, pw.used[p.ID], x.bin.Load, true)
+func (node *plannedNode) replaceTypes(pw *PlanWriter) {
+	p := node.bin.Offering.InstanceType.Pool
+	all, _ := pw.Solution.W.Options.LaunchOptions(p, pw.used[p.ID], node.bin.Load, true)
 	others := slices.DeleteFunc(slices.Clone(all), func(o capacity.TypeOption) bool {
-		return o.Model != x.choice.InstanceType && slices.ContainsFunc(x.avoid,
+		return o.Model != node.choice.InstanceType && slices.ContainsFunc(node.avoid,
 			func(from instancetypes.OfferingKey) bool { return from.Type == o.Model.Type.Name })
 	})
-	opts := pw.Solution.W.Options.ChooseOptions(others, x.set)
-	if spotOptions(opts) >= spotOptions(x.opts) &&
-		slices.ContainsFunc(opts, func(o capacity.TypeOption) bool { return o.Model == x.choice.InstanceType }) {
-		x.opts = opts
+	opts := pw.Solution.W.Options.ChooseOptions(others, node.set)
+	if spotOptions(opts) >= spotOptions(node.opts) &&
+		slices.ContainsFunc(opts, func(o capacity.TypeOption) bool { return o.Model == node.choice.InstanceType }) {
+		node.opts = opts
 	}
 }

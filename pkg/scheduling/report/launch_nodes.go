@@ -37,8 +37,8 @@ func (pw *PlanWriter) PlanLaunches() []plan.Launch {
 		}
 	}
 	out := make([]plan.Launch, len(list))
-	for i, x := range list {
-		out[i] = x.asLaunch(pw.Solution.W.S.Devices)
+	for i, node := range list {
+		out[i] = node.asLaunch(pw.Solution.W.S.Devices)
 	}
 	slices.SortStableFunc(out, func(x, y plan.Launch) int {
 		return cmp.Or(strings.Compare(x.Pool, y.Pool), podclass.CompareNatural(x.Pods[0], y.Pods[0]),
@@ -84,24 +84,24 @@ func (pw *PlanWriter) plannedNodes() (list []plannedNode, impossible []*capacity
 	}
 	pw.diversifyLaunches(list)
 	for i := range list {
-		x := &list[i]
-		x.ensureEveryCombinationFits(pw.Solution.W.Options)
-		if x.lowerMinValues(); len(x.low) > 0 && !pw.Solution.W.S.Rules.RelaxMinValues {
-			x.opts = nil
+		node := &list[i]
+		node.ensureEveryCombinationFits(pw.Solution.W.Options)
+		if node.lowerMinValues(); len(node.low) > 0 && !pw.Solution.W.S.Rules.RelaxMinValues {
+			node.opts = nil
 		}
-		if len(x.opts) == 0 {
-			impossible = append(impossible, x.bin)
+		if len(node.opts) == 0 {
+			impossible = append(impossible, node.bin)
 		}
 	}
-	return slices.DeleteFunc(list, func(x plannedNode) bool { return len(x.opts) == 0 }), impossible
+	return slices.DeleteFunc(list, func(node plannedNode) bool { return len(node.opts) == 0 }), impossible
 }
 
 // LaunchCost returns the cost of the new nodes as they would be launched, NoPrice for each that cannot be.
 func (pw *PlanWriter) LaunchCost() float64 {
 	list, impossible := pw.plannedNodes()
 	sum := float64(len(impossible)) * capacity.NoPrice
-	for _, x := range list {
-		sum += x.choice.Price + pw.Solution.Strategy.NodeCost
+	for _, node := range list {
+		sum += node.choice.Price + pw.Solution.Strategy.NodeCost
 	}
 	return sum
 }
@@ -131,24 +131,24 @@ type plannedNode struct {
 }
 
 // lowerMinValues lowers the MinValues to what the options leave, which may be fewer than pods were placed by.
-func (x *plannedNode) lowerMinValues() {
-	x.low = maps.Clone(x.bin.Low)
-	if low := capacity.LowerMinValues(x.set, x.opts); low != nil {
-		if x.low == nil {
-			x.low = capacity.LoweredMinValues{}
+func (node *plannedNode) lowerMinValues() {
+	node.low = maps.Clone(node.bin.Low)
+	if low := capacity.LowerMinValues(node.set, node.opts); low != nil {
+		if node.low == nil {
+			node.low = capacity.LoweredMinValues{}
 		}
-		maps.Copy(x.low, low)
-		x.set = low.ApplyTo(x.set)
+		maps.Copy(node.low, low)
+		node.set = low.ApplyTo(node.set)
 	}
 }
 
 // asLaunch is the opening as a node to make.
-func (x plannedNode) asLaunch(devices cluster.Devices) plan.Launch {
-	b, opts, set := x.bin, x.opts, x.set
+func (node plannedNode) asLaunch(devices cluster.Devices) plan.Launch {
+	b, opts, set := node.bin, node.opts, node.set
 	p := b.Offering.InstanceType.Pool
 	l := plan.Launch{
-		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: x.choice.Offering,
-		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: x.choice.DaemonNeed,
+		Pool: p.Name, Class: p.Class, Taints: p.Taints, Startup: p.StartupTaints, Choice: node.choice.Offering,
+		Labels: maps.Clone(p.Labels), Annotations: maps.Clone(p.Annotations), Requests: node.choice.DaemonNeed,
 	}
 	if l.Labels == nil {
 		l.Labels = map[string]string{}
@@ -181,7 +181,7 @@ func (x plannedNode) asLaunch(devices cluster.Devices) plan.Launch {
 		l.Requests = l.Requests.Add(x.Pod.Class.Pod.Need.Times(int64(len(x.Pods))))
 	}
 	slices.SortFunc(l.Pods, podclass.CompareNatural)
-	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(x.low) > 0)
+	l.Annotations[api.AnnotationMinValuesRelaxed] = strconv.FormatBool(len(node.low) > 0)
 	l.Annotations[api.AnnotationNominatedPods] = strings.Join(l.Pods, ",")
 	if drivers := devices.DriversOf(l.Requests); len(drivers) > 0 {
 		l.Annotations[api.AnnotationRequestedDRADrivers] = strings.Join(drivers, ",")

@@ -23,8 +23,8 @@ func TestFleetsOfFewTypes(t *testing.T) {
 			t.Fatal(err)
 		}
 		p := solveWorld(world)
-		w := packing.NewProblem(world.Snapshot, world.Market)
-		one := packByPrices(w, plainStrategy(w, prices.NewPricing(w)))
+		problem := packing.NewProblem(world.Snapshot, world.Market)
+		one := packByPrices(problem, plainStrategy(problem, prices.NewPricing(problem)))
 		improveByLocalSearch(one, one.Strategy.Prices.(*prices.Pricing), searchLimit{steps: defaultSearchSteps})
 		if len(p.Unplaced) > 0 || one.Waiting() > 0 {
 			t.Fatalf("seed %d: %d pods have no place, and %d", seed, len(p.Unplaced), one.Waiting())

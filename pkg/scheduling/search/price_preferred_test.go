@@ -26,12 +26,12 @@ func preferApart(s cluster.Snapshot, app string) {
 func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
 	s := manypods.Services(t, 100)
 	preferApart(s, "app-0000")
-	w := packing.NewProblem(s, manypods.Sold(s))
-	a, st := placeMostPods(w)
-	guide := st.pricing.GuidePricesFor(a)
-	for _, k := range w.Classes.List {
-		is, proved := guide.LowestPrice(k), st.pricing.Worth.LowestPrice(k)
-		apart := k.Pod.Labels["app"] == "app-0000"
+	p := packing.NewProblem(s, manypods.Sold(s))
+	solution, st := placeMostPods(p)
+	guide := st.pricing.GuidePricesFor(solution)
+	for _, class := range p.Classes.List {
+		is, proved := guide.LowestPrice(class), st.pricing.Worth.LowestPrice(class)
+		apart := class.Pod.Labels["app"] == "app-0000"
 		if apart && is < 1.5*proved {
 			t.Errorf("pods that prefer to be apart are worth %f, want more than %f and a half", is, proved)
 		}
@@ -44,9 +44,9 @@ func TestPodsThatPreferToBeApartGuideTheSearchByWhatThatCosts(t *testing.T) {
 // TestPodsWithoutPreferencesGuideTheSearchByTheBound checks that nothing is priced twice for them.
 func TestPodsWithoutPreferencesGuideTheSearchByTheBound(t *testing.T) {
 	s := manypods.Services(t, 100)
-	w := packing.NewProblem(s, manypods.Sold(s))
-	a, st := placeMostPods(w)
-	if st.pricing.GuidePricesFor(a) != st.pricing.Worth {
+	p := packing.NewProblem(s, manypods.Sold(s))
+	solution, st := placeMostPods(p)
+	if st.pricing.GuidePricesFor(solution) != st.pricing.Worth {
 		t.Error("prices were found anew")
 	}
 }

@@ -16,9 +16,9 @@ func BenchmarkSearch(b *testing.B) {
 	b.ReportAllocs()
 	for b.Loop() {
 		b.StopTimer()
-		w := packing.NewProblem(s, sells)
-		a := packByPrices(w, plainStrategy(w, prices.NewPricing(w)))
+		p := packing.NewProblem(s, sells)
+		solution := packByPrices(p, plainStrategy(p, prices.NewPricing(p)))
 		b.StartTimer()
-		improveByLocalSearch(a, a.Strategy.Prices.(*prices.Pricing), searchLimit{steps: 200})
+		improveByLocalSearch(solution, solution.Strategy.Prices.(*prices.Pricing), searchLimit{steps: 200})
 	}
 }

@@ -21,12 +21,12 @@ func TestBoundHoldsForOtherPlans(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := packing.NewProblem(world.Snapshot, world.Market)
-		first := w.Pack(plainStrategy(w, prices.NewPricing(w)).Strategy)
-		w = packing.NewProblem(world.Snapshot, world.Market)
-		shares := plainStrategy(w, prices.NewPricing(w))
+		p := packing.NewProblem(world.Snapshot, world.Market)
+		first := p.Pack(plainStrategy(p, prices.NewPricing(p)).Strategy)
+		p = packing.NewProblem(world.Snapshot, world.Market)
+		shares := plainStrategy(p, prices.NewPricing(p))
 		shares.Guide = packing.ByCostShare
-		second := w.Pack(shares.Strategy)
+		second := p.Pack(shares.Strategy)
 		same := first.Used.Opened > 0
 		for i := range first.Rest {
 			same = same && len(first.Rest[i]) == len(second.Rest[i])

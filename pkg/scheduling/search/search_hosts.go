@@ -25,23 +25,23 @@ type hostTakes struct {
 // readHosts finds the hosts that pods may leave or come to. Their own pods join the batches of the tier that would make
 // nodes for them.
 func (s *localSearch) readHosts(join func(*searchNode, capacity.PodLoad)) {
-	a := s.a
+	solution := s.a
 	tiers := map[int32]*weightTier{}
 	for _, t := range s.tiers {
 		if len(t.pools) > 0 {
 			tiers[t.pools[0].Weight] = t
 		}
 	}
-	for i, h := range a.W.Nodes.Hosts {
-		b := a.Bins[i]
+	for i, bin := range solution.W.Nodes.Hosts {
+		b := solution.Bins[i]
 		if slices.ContainsFunc(b.Load, followsOnHost) {
 			continue
 		}
-		n := &searchNode{bin: b, host: &searchHost{index: i, base: h.Clone()}}
+		n := &searchNode{bin: b, host: &searchHost{index: i, base: bin.Clone()}}
 		for _, l := range b.Load {
 			t := s.homeTier(l, tiers)
 			if l.Settled || l.Pod.Class.Stays || t == nil || n.tier != nil && n.tier != t || !s.staysCounted(l) {
-				a.AddToBin(l, n.host.base)
+				solution.AddToBin(l, n.host.base)
 				continue
 			}
 			n.tier = t
@@ -88,23 +88,23 @@ func (s *localSearch) staysCounted(l capacity.PodLoad) bool {
 // rateHosts tells what the room of each host is worth, and leaves out those on which no pod of a new node can be.
 func (s *localSearch) rateHosts() {
 	for _, n := range s.hosts {
-		f := lowerbound.NewFiller(len(s.a.W.Dims), nil)
+		solver := lowerbound.NewFiller(len(s.a.W.Dims), nil)
 		var items []int32
 		var most []float64
 		for _, t := range s.tiers {
 			if n.tier != nil && n.tier != t {
 				continue
 			}
-			for _, l := range t.batches {
-				if k := capacity.FitCount(l.View.Class.Need, n.host.base.Room); k > 0 && t.mayJoin(l, n) {
-					items, most = append(items, int32(len(items))), append(most, float64(min(k, l.Left)))
-					f.Need = append(f.Need, packing.ScaleNeed(l.View.Class.Need, s.prices.Units)...)
-					f.Group, f.Value = append(f.Group, -1), append(f.Value, l.Value)
+			for _, batch := range t.batches {
+				if k := capacity.FitCount(batch.View.Class.Need, n.host.base.Room); k > 0 && t.mayJoin(batch, n) {
+					items, most = append(items, int32(len(items))), append(most, float64(min(k, batch.Left)))
+					solver.Need = append(solver.Need, packing.ScaleNeed(batch.View.Class.Need, s.prices.Units)...)
+					solver.Group, solver.Value = append(solver.Group, -1), append(solver.Value, batch.Value)
 				}
 			}
 		}
 		if len(items) > 0 {
-			n.scale = f.Fill(items, most, packing.ScaleNeed(n.host.base.Room, s.prices.Units), &lowerbound.Basis{})
+			n.scale = solver.Fill(items, most, packing.ScaleNeed(n.host.base.Room, s.prices.Units), &lowerbound.Basis{})
 		}
 		if n.waste = n.scale - n.podsWorth(); n.scale > 0 {
 			s.nodes = append(s.nodes, n)
@@ -113,13 +113,13 @@ func (s *localSearch) rateHosts() {
 }
 
 // mayJoin reports whether pods of the batch may be on the host, as far as its labels and taints tell.
-func (t *weightTier) mayJoin(l *packing.PodBatch, n *searchNode) bool {
-	if !t.moves[l.ID] {
+func (t *weightTier) mayJoin(batch *packing.PodBatch, n *searchNode) bool {
+	if !t.moves[batch.ID] {
 		return false
 	}
-	known := &t.onHost[l.ID][n.host.index]
+	known := &t.onHost[batch.ID][n.host.index]
 	if *known == 0 {
-		if *known = -1; n.host.base.AlternativeFor(l.Admit) >= 0 {
+		if *known = -1; n.host.base.AlternativeFor(batch.Admit) >= 0 {
 			*known = 1
 		}
 	}
@@ -135,7 +135,9 @@ func (s *localSearch) refillHosts(g *packing.PriceGuide, t *weightTier, group []
 		}
 		x := hostTakes{node: n}
 		if g.CountRemaining() {
-			c := g.HostCandidate(n.host.index, n.host.base, func(l *packing.PodBatch) bool { return t.mayJoin(l, n) })
+			c := g.HostCandidate(n.host.index, n.host.base, func(batch *packing.PodBatch) bool {
+				return t.mayJoin(batch, n)
+			})
 			g.ScoreCandidate(c)
 			x.takes, _ = g.FillWholePods(c)
 			for _, take := range x.takes {

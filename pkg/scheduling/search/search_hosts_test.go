@@ -45,24 +45,24 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		w := packing.NewProblem(world.Snapshot, world.Market)
-		a, st := placeMostPods(w)
-		before := podsOnHosts(a)
-		tally, total := a.Tally.Clone(), slices.Clone(a.Total)
-		improveByLocalSearch(a, st.pricing, searchLimit{steps: 300})
-		if after := podsOnHosts(a); !slices.Equal(before, after) {
+		p := packing.NewProblem(world.Snapshot, world.Market)
+		s, st := placeMostPods(p)
+		before := podsOnHosts(s)
+		tally, total := s.Tally.Clone(), slices.Clone(s.Total)
+		improveByLocalSearch(s, st.pricing, searchLimit{steps: 300})
+		if after := podsOnHosts(s); !slices.Equal(before, after) {
 			moved++
 		}
 		for i := range tally.Count {
-			if !slices.Equal(tally.Count[i], a.Tally.Count[i]) {
+			if !slices.Equal(tally.Count[i], s.Tally.Count[i]) {
 				t.Errorf("seed %d: counter %d counts other pods by domain", seed, i)
 			}
 		}
-		if !slices.Equal(total, a.Total) {
+		if !slices.Equal(total, s.Total) {
 			t.Errorf("seed %d: other pods are counted by hostname", seed)
 		}
-		for i, b := range a.Bins {
-			checkBin(t, seed, w, i, b)
+		for i, b := range s.Bins {
+			checkBin(t, seed, p, i, b)
 		}
 	}
 	if moved < n/80 {
@@ -95,15 +95,15 @@ func TestOrderOfInputDoesNotMatterBesideHalfEmptyNodes(t *testing.T) {
 }
 
 // checkBin tells where a bin has not the room and the counts that its pods leave it.
-func checkBin(t *testing.T, seed uint64, w *packing.Problem, i int, b *capacity.Bin) {
+func checkBin(t *testing.T, seed uint64, p *packing.Problem, i int, b *capacity.Bin) {
 	if b.Offering != nil {
 		return
 	}
-	fresh := w.Nodes.Hosts[i].Clone()
+	fresh := p.Nodes.Hosts[i].Clone()
 	fresh.Load = nil
-	a := w.NewSolution(plainStrategy(w, prices.NewPricing(w)).Strategy)
+	s := p.NewSolution(plainStrategy(p, prices.NewPricing(p)).Strategy)
 	for _, l := range b.Load {
-		a.AddToBin(l, fresh)
+		s.AddToBin(l, fresh)
 	}
 	if !slices.Equal(fresh.Room, b.Room) || !slices.Equal(fresh.Count, b.Count) || !slices.Equal(fresh.Anti, b.Anti) {
 		t.Errorf("seed %d: %s has room %v and counts %v, its pods leave %v and %v", seed, b.Name, b.Room, b.Count, fresh.Room, fresh.Count)
@@ -113,9 +113,9 @@ func checkBin(t *testing.T, seed uint64, w *packing.Problem, i int, b *capacity.
 	}
 }
 
-func podsOnHosts(a *packing.Solution) []string {
+func podsOnHosts(s *packing.Solution) []string {
 	var out []string
-	for _, b := range a.Bins {
+	for _, b := range s.Bins {
 		if b.Offering == nil {
 			for _, l := range b.Load {
 				for _, p := range l.Pods {

@@ -20,17 +20,17 @@ const (
 // because small ones do where limits leave little, or because nobody asks for more than it requires. Pods that exclude
 // each other, or want the same scarce node, have no order that is right for all clusters, so one is found by trying.
 // Many pods take too long to be packed so often.
-func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy) *packing.Solution {
-	if len(w.Classes.Waiting) > fewPods || !best.IsShort() {
+func withLeftFirst(p *packing.Problem, best *packing.Solution, st pricedStrategy) *packing.Solution {
+	if len(p.Classes.Waiting) > fewPods || !best.IsShort() {
 		return best
 	}
-	alone := placesMoreAlone(w, best, st.pricing)
+	alone := placesMoreAlone(p, best, st.pricing)
 	again := func() *packing.Solution {
-		a := withinLimits(w, packByPrices(w, st), st)
-		if a.LeavesFewer(best) {
-			best = a
+		s := withinLimits(p, packByPrices(p, st), st)
+		if s.LeavesFewer(best) {
+			best = s
 		}
-		return a
+		return s
 	}
 	putFirst := func(which func(*packing.Problem, *podclass.Class) bool) {
 		st.Turns = map[int]int{}
@@ -47,41 +47,41 @@ func withLeftFirst(w *packing.Problem, best *packing.Solution, st pricedStrategy
 		st.ByPriority = true
 	}
 	if best.IsShort() && best.MayBeLimited() {
-		if st.Turns = smallFirst(w); st.Turns != nil {
+		if st.Turns = smallFirst(p); st.Turns != nil {
 			again()
 		}
 	}
-	if st.Turns, st.IgnorePreferences = nil, true; best.IsShort() && w.Classes.AnyPreference() {
+	if st.Turns, st.IgnorePreferences = nil, true; best.IsShort() && p.Classes.AnyPreference() {
 		again()
 	}
 	return best
 }
 
 // placesMoreAlone reports whether the classes that the solution leaves would have more places if there were no others.
-func placesMoreAlone(w *packing.Problem, best *packing.Solution, px *prices.Pricing) bool {
-	if len(w.Classes.List) == 1 {
+func placesMoreAlone(p *packing.Problem, best *packing.Solution, px *prices.Pricing) bool {
+	if len(p.Classes.List) == 1 {
 		return false
 	}
-	a := w.NewSolution(plainStrategy(w, px).Strategy)
-	a.PackTier(func(k *podclass.Class) bool { return len(best.Rest[k.ID]) > 0 })
-	return slices.ContainsFunc(w.Classes.List,
-		func(k *podclass.Class) bool { return len(a.Rest[k.ID]) < len(best.Rest[k.ID]) })
+	s := p.NewSolution(plainStrategy(p, px).Strategy)
+	s.PackTier(func(class *podclass.Class) bool { return len(best.Rest[class.ID]) > 0 })
+	return slices.ContainsFunc(p.Classes.List,
+		func(class *podclass.Class) bool { return len(s.Rest[class.ID]) < len(best.Rest[class.ID]) })
 }
 
 // needsReservation reports whether only capacity reservations could take pods of the class, were there no others.
-func needsReservation(w *packing.Problem, k *podclass.Class) bool {
-	v := k.LastRelaxation()
-	return w.Catalog.MinPriceShare(v, nil) >= capacity.NoPrice && w.Catalog.ForSome(v)
+func needsReservation(p *packing.Problem, class *podclass.Class) bool {
+	pod := class.LastRelaxation()
+	return p.Catalog.MinPriceShare(pod, nil) >= capacity.NoPrice && p.Catalog.ForSome(pod)
 }
 
 // takeTurns puts those of the classes asked about who had no place in the solution before those who had; false when
 // that was tried often enough.
-func takeTurns(a *packing.Solution, turns map[int]int, which func(*packing.Problem, *podclass.Class) bool) bool {
+func takeTurns(s *packing.Solution, turns map[int]int, which func(*packing.Problem, *podclass.Class) bool) bool {
 	most, moved := 0, false
-	for _, k := range a.W.Classes.List {
-		if len(a.Rest[k.ID]) > 0 && which(a.W, k) {
-			turns[k.ID]++
-			most, moved = max(most, turns[k.ID]), true
+	for _, class := range s.W.Classes.List {
+		if len(s.Rest[class.ID]) > 0 && which(s.W, class) {
+			turns[class.ID]++
+			most, moved = max(most, turns[class.ID]), true
 		}
 	}
 	return moved && most <= mostTurns
@@ -89,8 +89,8 @@ func takeTurns(a *packing.Solution, turns map[int]int, which func(*packing.Probl
 
 // smallFirst returns turns in which pods choose before those that cost more on nodes of their own, nil where all cost
 // the same.
-func smallFirst(w *packing.Problem) map[int]int {
-	ranks, n := rankByShare(w)
+func smallFirst(p *packing.Problem) map[int]int {
+	ranks, n := rankByShare(p)
 	if n < 2 {
 		return nil
 	}
@@ -102,17 +102,17 @@ func smallFirst(w *packing.Problem) map[int]int {
 
 // rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
 // there are.
-func rankByShare(w *packing.Problem) (ranks map[int]int, n int) {
-	share := func(k *podclass.Class) float64 { return w.Catalog.MinPriceShare(k.LastRelaxation(), nil) }
+func rankByShare(p *packing.Problem) (ranks map[int]int, n int) {
+	share := func(class *podclass.Class) float64 { return p.Catalog.MinPriceShare(class.LastRelaxation(), nil) }
 	var all []float64
-	for _, k := range w.Classes.List {
-		all = append(all, share(k))
+	for _, class := range p.Classes.List {
+		all = append(all, share(class))
 	}
 	slices.Sort(all)
 	all = slices.Compact(all)
 	ranks = map[int]int{}
-	for _, k := range w.Classes.List {
-		ranks[k.ID], _ = slices.BinarySearch(all, share(k))
+	for _, class := range p.Classes.List {
+		ranks[class.ID], _ = slices.BinarySearch(all, share(class))
 	}
 	return ranks, len(all)
 }

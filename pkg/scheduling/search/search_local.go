@@ -92,40 +92,40 @@ type searchLimit struct {
 }
 
 // improveByLocalSearch searches for a cheaper plan within the limit, by these prices.
-func improveByLocalSearch(a *packing.Solution, px *prices.Pricing, most searchLimit) {
-	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || a.Used.Opened == 0 {
+func improveByLocalSearch(solution *packing.Solution, px *prices.Pricing, most searchLimit) {
+	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || solution.Used.Opened == 0 {
 		return
 	}
-	goal := px.LowerBound(a) * (1 + smallGap)
-	if a.NewNodePrice() <= goal {
+	goal := px.LowerBound(solution) * (1 + smallGap)
+	if solution.NewNodePrice() <= goal {
 		return
 	}
-	prices := px.GuidePricesFor(a)
-	a.Prices = prices
-	bins, usage, opened := slices.Clone(a.Bins), slices.Clone(a.Used.Pools), a.Used.Opened
-	s := &localSearch{a: a, prices: prices, use: a.SpotUse(), chance: rand.New(rand.NewPCG(1, 2))}
+	prices := px.GuidePricesFor(solution)
+	solution.Prices = prices
+	bins, usage, opened := slices.Clone(solution.Bins), slices.Clone(solution.Used.Pools), solution.Used.Opened
+	s := &localSearch{a: solution, prices: prices, use: solution.SpotUse(), chance: rand.New(rand.NewPCG(1, 2))}
 	s.ceiling = s.use.MostInPool()
 	if s.readNodes(); !s.runSteps(most, goal) || !s.use.AnyExceedsShare() {
 		return
 	}
 	// Nodes that have to be something else than the cheapest may eat up what was saved.
-	after := (&report.PlanWriter{Solution: a}).LaunchCost()
-	newBins, newUsage, newOpened := a.Bins, a.Used.Pools, a.Used.Opened
-	a.Bins, a.Used.Pools, a.Used.Opened = bins, usage, opened
-	if after < (&report.PlanWriter{Solution: a}).LaunchCost() {
-		a.Bins, a.Used.Pools, a.Used.Opened = newBins, newUsage, newOpened
+	after := (&report.PlanWriter{Solution: solution}).LaunchCost()
+	newBins, newUsage, newOpened := solution.Bins, solution.Used.Pools, solution.Used.Opened
+	solution.Bins, solution.Used.Pools, solution.Used.Opened = bins, usage, opened
+	if after < (&report.PlanWriter{Solution: solution}).LaunchCost() {
+		solution.Bins, solution.Used.Pools, solution.Used.Opened = newBins, newUsage, newOpened
 	}
 }
 
 // tellSearched tells of everything on new nodes of the solution, which searches begin with, whichever of them find that
 // there is nothing to save.
-func tellSearched(a *packing.Solution) {
-	for _, b := range a.Bins {
+func tellSearched(s *packing.Solution) {
+	for _, b := range s.Bins {
 		if b.Offering == nil {
 			continue
 		}
 		for _, l := range b.Load {
-			a.W.Stages.Tell(cluster.StageSearch, l.Pod.Class, b.Offering.InstanceType.Pool.Name)
+			s.W.Stages.Tell(cluster.StageSearch, l.Pod.Class, b.Offering.InstanceType.Pool.Name)
 		}
 	}
 }
@@ -163,7 +163,7 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 
 // readNodes finds the nodes that may be taken apart and the batches of their pods.
 func (s *localSearch) readNodes() {
-	a := s.a
+	solution := s.a
 	type alike struct {
 		tier  *weightTier
 		view  *podclass.RelaxedPod
@@ -178,12 +178,12 @@ func (s *localSearch) readNodes() {
 			x = &packing.PodBatch{ID: len(n.tier.batches), View: l.Pod, Pins: l.Pins, Admit: l.Admission}
 			ids[id] = x
 			n.tier.batches = append(n.tier.batches, x)
-			n.tier.moves = append(n.tier.moves, len(a.W.Nodes.Hosts) > 0 && s.staysCounted(l))
+			n.tier.moves = append(n.tier.moves, len(solution.W.Nodes.Hosts) > 0 && s.staysCounted(l))
 		}
 		x.Left += len(l.Pods)
 		n.parts = append(n.parts, batchPart{x, l.Pods})
 	}
-	for _, b := range a.Bins {
+	for _, b := range solution.Bins {
 		if b.Offering == nil || b.Offering.Limited() || b.Offering.InstanceType.Pool.MinValues() ||
 			slices.ContainsFunc(b.Load, mustStay) {
 			continue
@@ -198,16 +198,16 @@ func (s *localSearch) readNodes() {
 		s.readHosts(join)
 	}
 	for _, t := range s.tiers {
-		t.lookAtOfferings(a)
+		t.lookAtOfferings(solution)
 	}
 	for _, n := range s.nodes {
-		n.cost = a.PriceOf(n.bin) + a.Strategy.NodeCost
+		n.cost = solution.PriceOf(n.bin) + solution.Strategy.NodeCost
 		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
 	}
 	s.rateHosts()
 	for _, t := range s.tiers {
-		for _, l := range t.batches {
-			l.Left = 0
+		for _, batch := range t.batches {
+			batch.Left = 0
 		}
 	}
 }
@@ -231,17 +231,17 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 
 // lookAtOfferings finds the offerings of the tier that are worth a look for its batches, and with that what these are
 // worth.
-func (t *weightTier) lookAtOfferings(a *packing.Solution) {
-	t.offerings = packing.NodeOpener{A: a}.CandidateOfferings(t.pools, t.batches)
+func (t *weightTier) lookAtOfferings(s *packing.Solution) {
+	t.offerings = packing.NodeOpener{A: s}.CandidateOfferings(t.pools, t.batches)
 	t.best, t.fits = make([][]int32, len(t.batches)), make([][]int16, len(t.batches))
 	t.onHost = make([][]int8, len(t.batches))
 	for i := range t.onHost {
-		t.onHost[i] = make([]int8, len(a.W.Nodes.Hosts))
+		t.onHost[i] = make([]int8, len(s.W.Nodes.Hosts))
 	}
-	for _, l := range t.batches {
-		h := a.W.Catalog.HeaviestTier(l.Admit, l.View.Class)
+	for _, batch := range t.batches {
+		h := s.W.Catalog.HeaviestTier(batch.Admit, batch.View.Class)
 		t.own = append(t.own, h < 0 || len(t.pools) == 0 ||
-			a.W.Catalog.ByWeight()[h][0].Weight <= t.pools[0].Weight)
+			s.W.Catalog.ByWeight()[h][0].Weight <= t.pools[0].Weight)
 	}
 	t.supply = make([][]string, len(t.batches))
 	t.score = make([]float64, len(t.offerings))
@@ -307,12 +307,12 @@ func (n *searchNode) suitablePart(other *searchNode) float64 {
 }
 
 // couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.
-func (n *searchNode) couldHold(l *packing.PodBatch, other *searchNode) bool {
+func (n *searchNode) couldHold(batch *packing.PodBatch, other *searchNode) bool {
 	if n.host != nil {
-		return capacity.FitCount(l.View.Class.Need, n.host.base.Room) > 0 && other.tier.mayJoin(l, n)
+		return capacity.FitCount(batch.View.Class.Need, n.host.base.Room) > 0 && other.tier.mayJoin(batch, n)
 	}
-	return n.bin.Offering.FirstAlternative(l.Admit) >= 0 &&
-		capacity.FitCount(l.View.Class.Need, n.bin.Offering.Room) > 0
+	return n.bin.Offering.FirstAlternative(batch.Admit) >= 0 &&
+		capacity.FitCount(batch.View.Class.Need, n.bin.Offering.Room) > 0
 }
 
 // pickSeed chooses the new node that wastes most among those tried least.

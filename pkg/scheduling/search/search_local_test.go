@@ -43,10 +43,10 @@ func TestSearchOnlyEverSaves(t *testing.T) {
 func TestSearchLooksAtOfferingsThatOnePodFills(t *testing.T) {
 	world := scenario.Scripted(t, "type m.l cpu=4000 mem=8192 milliusd=100", "type m.x cpu=9000 mem=18432 milliusd=300", "pool p",
 		"pods full n=2 cpu=4000 mem=8192")
-	w := packing.NewProblem(world.Snapshot, world.Market)
-	a, st := placeMostPods(w)
-	a.Prices = st.pricing.Worth
-	s := &localSearch{a: a, prices: st.pricing.Worth, use: a.SpotUse()}
+	p := packing.NewProblem(world.Snapshot, world.Market)
+	solution, st := placeMostPods(p)
+	solution.Prices = st.pricing.Worth
+	s := &localSearch{a: solution, prices: st.pricing.Worth, use: solution.SpotUse()}
 	s.readNodes()
 	if len(s.tiers) != 1 || len(s.tiers[0].batches) != 1 {
 		t.Fatalf("%d tiers, want one with one batch", len(s.tiers))

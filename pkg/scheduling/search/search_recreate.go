@@ -30,7 +30,7 @@ type rebuiltNode struct {
 
 // tryRecreate packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
 func (s *localSearch) tryRecreate(group []*searchNode) float64 {
-	a, t := s.a, group[0].tier
+	solution, t := s.a, group[0].tier
 	s.visit++
 	s.work += workPerStep
 	budget := 0.0
@@ -52,8 +52,8 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 		return n.host == nil && !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.ID] })
 	})
 	hosts, plan, cost := s.recreateNodes(t, group, budget*(1-1e-6)-1e-9)
-	for _, l := range s.current {
-		l.Left = 0
+	for _, batch := range s.current {
+		batch.Left = 0
 	}
 	before := 0
 	for _, n := range group {
@@ -62,7 +62,8 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 			before++
 		}
 	}
-	if most := a.W.S.Rules.MaxClaims; cost >= budget || most != 0 && a.Used.Opened+len(plan)-before > max(most, 0) {
+	if most := solution.W.S.Rules.MaxClaims; cost >= budget ||
+		most != 0 && solution.Used.Opened+len(plan)-before > max(most, 0) {
 		return 0
 	}
 	s.acceptNodes(group, hosts, plan, t)
@@ -80,11 +81,11 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 // cost less than the budget together. The cost is more than that when it finds none.
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
-	a := s.a
-	g := packing.NodeOpener{A: a}.NewPriceGuide(s.prices)
+	solution := s.a
+	g := packing.NodeOpener{A: solution}.NewPriceGuide(s.prices)
 	g.Memory = &s.memory
 	list, offerings := s.offeringsFor(t)
-	g.Fits = func(l *packing.PodBatch, offering int) int { return int(t.fits[l.ID][list[offering]]) }
+	g.Fits = func(batch *packing.PodBatch, offering int) int { return int(t.fits[batch.ID][list[offering]]) }
 	g.PrepareGroups(offerings, s.current)
 	s.work += workPerFit * len(s.current) * len(offerings)
 	s.shakeValues(g)
@@ -97,14 +98,14 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 	for g.CountRemaining() {
 		if last := s.cheapestLastNode(t, cost-spent); last != nil {
 			best, found = append(slices.Clone(now), *last), true
-			cost = spent + a.OfferingCost(last.offering)
+			cost = spent + solution.OfferingCost(last.offering)
 		}
 		g.ScoreAgain()
 		c, takes := g.BestOfActive()
 		if c == nil || !s.hasAnchorPod(t, takes) {
 			break
 		}
-		if spent += a.OfferingCost(c.Offering); spent >= cost {
+		if spent += solution.OfferingCost(c.Offering); spent >= cost {
 			break
 		}
 		if !s.withinLimits(c.Offering) {
@@ -164,26 +165,27 @@ func (s *localSearch) withinLimits(o *capacity.Offering) bool {
 
 // cheapestLastNode finds the cheapest node below the price that holds all that is left.
 func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNode {
-	a := s.a
+	solution := s.a
 	if s.want == nil {
-		s.want = make([]int64, len(a.W.Dims))
+		s.want = make([]int64, len(solution.W.Dims))
 	}
 	clear(s.want)
 	least := 0.0
-	for _, l := range s.current {
-		least += nearWorth * float64(l.Left) * l.Value
-		for i, x := range l.View.Class.Need {
-			s.want[i] += x * int64(l.Left)
+	for _, batch := range s.current {
+		least += nearWorth * float64(batch.Left) * batch.Value
+		for i, x := range batch.View.Class.Need {
+			s.want[i] += x * int64(batch.Left)
 		}
 	}
 	for _, o := range t.offerings {
-		if a.OfferingCost(o) >= below {
+		if solution.OfferingCost(o) >= below {
 			return nil
 		}
-		if a.OfferingCost(o) < least || !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
+		if solution.OfferingCost(o) < least || !capacity.AtLeast(o.Room, s.want) ||
+			!s.admitsBatch(o) || !s.withinLimits(o) {
 			continue
 		}
-		if takes, all := (packing.NodeOpener{A: a}).TakeAllLeft(o, s.current); all && s.hasAnchorPod(t, takes) {
+		if takes, all := (packing.NodeOpener{A: solution}).TakeAllLeft(o, s.current); all && s.hasAnchorPod(t, takes) {
 			return &rebuiltNode{o, takes}
 		}
 	}
@@ -197,8 +199,8 @@ func (s *localSearch) hasAnchorPod(t *weightTier, takes []packing.BatchTake) boo
 }
 
 func (s *localSearch) admitsBatch(o *capacity.Offering) bool {
-	for _, l := range s.current {
-		if l.Left > 0 && o.FirstAlternative(l.Admit) < 0 {
+	for _, batch := range s.current {
+		if batch.Left > 0 && o.FirstAlternative(batch.Admit) < 0 {
 			return false
 		}
 	}
@@ -207,8 +209,8 @@ func (s *localSearch) admitsBatch(o *capacity.Offering) bool {
 
 // acceptNodes puts the pods onto the new nodes in place of the old ones.
 func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan []rebuiltNode, t *weightTier) {
-	a := s.a
-	s.work += workPerLook * len(a.Bins)
+	solution := s.a
+	s.work += workPerLook * len(solution.Bins)
 	var gone []*capacity.Bin
 	for _, n := range group {
 		if n.host == nil {
@@ -216,25 +218,25 @@ func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan [
 			s.countNode(n, -1)
 		}
 	}
-	a.Bins = slices.DeleteFunc(a.Bins, func(b *capacity.Bin) bool { return slices.Contains(gone, b) })
+	solution.Bins = slices.DeleteFunc(solution.Bins, func(b *capacity.Bin) bool { return slices.Contains(gone, b) })
 	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return slices.Contains(gone, n.bin) })
 	for _, o := range plan {
-		b := a.NewBin(o.offering, o.offering.InstanceType.Type.Capacity)
+		b := solution.NewBin(o.offering, o.offering.InstanceType.Type.Capacity)
 		b.Name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
-		n := &searchNode{bin: b, tier: t, cost: a.OfferingCost(o.offering)}
+		n := &searchNode{bin: b, tier: t, cost: solution.OfferingCost(o.offering)}
 		for _, x := range o.takes {
 			s.putPods(x, b, n, t)
 		}
 		n.scale, n.waste = n.cost, n.cost-n.podsWorth()
-		a.Bins = append(a.Bins, b)
+		solution.Bins = append(solution.Bins, b)
 		s.nodes = append(s.nodes, n)
 		s.countNodes(o.offering, b.Takes, 1)
 	}
 	for _, x := range hosts {
 		s.acceptHost(x, t)
 	}
-	a.Used.Opened += len(plan) - len(gone)
+	solution.Used.Opened += len(plan) - len(gone)
 	s.fresh += len(plan) - len(gone)
 }
 
@@ -249,11 +251,11 @@ func (s *localSearch) putPods(x packing.BatchTake, b *capacity.Bin, n *searchNod
 
 // offeringsFor are the offerings that suit any of the current batches, with their places among those of the tier.
 func (s *localSearch) offeringsFor(t *weightTier) (list []int32, out []*capacity.Offering) {
-	for _, l := range s.current {
-		if t.best[l.ID] == nil {
-			t.best[l.ID] = s.suitableOfferings(t, l)
+	for _, batch := range s.current {
+		if t.best[batch.ID] == nil {
+			t.best[batch.ID] = s.suitableOfferings(t, batch)
 		}
-		for _, i := range t.best[l.ID] {
+		for _, i := range t.best[batch.ID] {
 			if t.marked[i] != s.visit {
 				t.marked[i] = s.visit
 				list = append(list, i)
@@ -270,16 +272,16 @@ func (s *localSearch) offeringsFor(t *weightTier) (list []int32, out []*capacity
 
 // suitableOfferings finds the offerings that hold the batch's pods: the best of all, and those that are the cheapest
 // for one of its pods alone.
-func (s *localSearch) suitableOfferings(t *weightTier, l *packing.PodBatch) []int32 {
-	need := l.View.Class.Need
+func (s *localSearch) suitableOfferings(t *weightTier, batch *packing.PodBatch) []int32 {
+	need := batch.View.Class.Need
 	var good, cheap bestScores
-	t.fits[l.ID] = make([]int16, len(t.offerings))
+	t.fits[batch.ID] = make([]int16, len(t.offerings))
 	s.looked += workPerFit * len(t.offerings)
 	for i, o := range t.offerings {
-		if o.FirstAlternative(l.Admit) < 0 {
+		if o.FirstAlternative(batch.Admit) < 0 {
 			continue
 		}
-		t.fits[l.ID][i] = int16(min(math.MaxInt16, capacity.FitCount(need, o.Room)))
+		t.fits[batch.ID][i] = int16(min(math.MaxInt16, capacity.FitCount(need, o.Room)))
 		part := capacity.DominantShare(need, o.Room)
 		if part > 1 {
 			continue
@@ -299,18 +301,18 @@ func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64
 	if fill := p.Fill[o.InstanceType]; fill > 0 {
 		return s.a.OfferingCost(o) / fill
 	}
-	f := lowerbound.NewFiller(len(s.a.W.Dims), nil)
+	solver := lowerbound.NewFiller(len(s.a.W.Dims), nil)
 	var items []int32
 	var most []float64
-	for _, l := range t.batches {
-		if n := capacity.FitCount(l.View.Class.Need, o.Room); n > 0 && o.FirstAlternative(l.Admit) >= 0 {
+	for _, batch := range t.batches {
+		if n := capacity.FitCount(batch.View.Class.Need, o.Room); n > 0 && o.FirstAlternative(batch.Admit) >= 0 {
 			items, most = append(items, int32(len(items))), append(most, float64(n))
-			f.Need = append(f.Need, packing.ScaleNeed(l.View.Class.Need, p.Units)...)
-			f.Group = append(f.Group, -1)
-			f.Value = append(f.Value, l.Value)
+			solver.Need = append(solver.Need, packing.ScaleNeed(batch.View.Class.Need, p.Units)...)
+			solver.Group = append(solver.Group, -1)
+			solver.Value = append(solver.Value, batch.Value)
 		}
 	}
-	worth := f.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
+	worth := solver.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
 	return s.a.OfferingCost(o) / max(leastWorth, worth)
 }
 

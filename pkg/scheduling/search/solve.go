@@ -42,9 +42,9 @@ func (st pricedStrategy) pricedBy(px *prices.Pricing) pricedStrategy {
 }
 
 // SolveProblem tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
-func SolveProblem(w *packing.Problem) plan.Plan {
-	best, st := placeMostPods(w)
-	best = improvePlan(w, best, st)
+func SolveProblem(p *packing.Problem) plan.Plan {
+	best, st := placeMostPods(p)
+	best = improvePlan(p, best, st)
 	out := writePlan(best)
 	out.LowerBoundUSD = st.pricing.LowerBound(best)
 	out.Unplaced = append(out.Unplaced, report.Explainer{Solution: best}.ExplainUnplaced()...)
@@ -53,9 +53,9 @@ func SolveProblem(w *packing.Problem) plan.Plan {
 }
 
 // PlacePods is SolveProblem without reasons and the lower bound.
-func PlacePods(w *packing.Problem) plan.Plan {
-	best, st := placeMostPods(w)
-	best = improvePlan(w, best, st)
+func PlacePods(p *packing.Problem) plan.Plan {
+	best, st := placeMostPods(p)
+	best = improvePlan(p, best, st)
 	out := writePlan(best)
 	for _, rest := range best.Rest {
 		for _, pod := range rest {
@@ -67,40 +67,40 @@ func PlacePods(w *packing.Problem) plan.Plan {
 
 // writePlan returns what the solution does, without the pods that it leaves.
 func writePlan(best *packing.Solution) plan.Plan {
-	w, pw := best.W, &report.PlanWriter{Solution: best}
-	return plan.Plan{Skipped: w.Catalog.Skipped, Oversized: w.Catalog.OversizedDaemons(), Unread: w.Topology.Unread,
-		Unplaced: w.Classes.Unmodelled, Launches: pw.PlanLaunches(), Existing: pw.ExistingPlacements()}
+	p, pw := best.W, &report.PlanWriter{Solution: best}
+	return plan.Plan{Skipped: p.Catalog.Skipped, Oversized: p.Catalog.OversizedDaemons(), Unread: p.Topology.Unread,
+		Unplaced: p.Classes.Unmodelled, Launches: pw.PlanLaunches(), Existing: pw.ExistingPlacements()}
 }
 
 // placeMostPods is the solution that places most pods, for the least of several ways to do so before anything is packed
 // anew, and the strategy to go on with.
-func placeMostPods(w *packing.Problem) (*packing.Solution, pricedStrategy) {
-	st := plainStrategy(w, prices.NewPricing(w))
-	best := withinLimits(w, packByPrices(w, st), st)
-	if best.IsShort() && w.Classes.DistinctPriorities() > 1 {
+func placeMostPods(p *packing.Problem) (*packing.Solution, pricedStrategy) {
+	st := plainStrategy(p, prices.NewPricing(p))
+	best := withinLimits(p, packByPrices(p, st), st)
+	if best.IsShort() && p.Classes.DistinctPriorities() > 1 {
 		st.ByPriority = true
-		best = withinLimits(w, packByPrices(w, st), st)
+		best = withinLimits(p, packByPrices(p, st), st)
 	}
-	best = withLeftFirst(w, best, st)
-	return withHostsByPrices(w, best, st)
+	best = withLeftFirst(p, best, st)
+	return withHostsByPrices(p, best, st)
 }
 
 // plainStrategy returns the strategy that is tried first: all pods at once, by their prices.
-func plainStrategy(w *packing.Problem, px *prices.Pricing) pricedStrategy {
-	st := packing.Strategy{NodeCost: cmp.Or(w.S.Rules.PerNodeOverheadUSD, defaultNodeCost)}
+func plainStrategy(p *packing.Problem, px *prices.Pricing) pricedStrategy {
+	st := packing.Strategy{NodeCost: cmp.Or(p.S.Rules.PerNodeOverheadUSD, defaultNodeCost)}
 	return pricedStrategy{Strategy: st}.pricedBy(px)
 }
 
 // packByPrices packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price
 // of each pod's share of a node too. The second has to place as many pods for less.
-func packByPrices(w *packing.Problem, st pricedStrategy) *packing.Solution {
+func packByPrices(p *packing.Problem, st pricedStrategy) *packing.Solution {
 	st.Guide = packing.ByShadowPrice
-	first := w.Pack(st.Strategy)
+	first := p.Pack(st.Strategy)
 	if first.Used.Opened == 0 || first.Used.Opened > fewNodes || st.pricing.IsNearBound(first, smallGap) {
 		return first
 	}
 	st.Guide = packing.ByCostShare
-	if second := w.Pack(st.Strategy); second.PlacesMoreOrCostsLess(first) {
+	if second := p.Pack(st.Strategy); second.PlacesMoreOrCostsLess(first) {
 		return second
 	}
 	return first
@@ -109,79 +109,79 @@ func packByPrices(w *packing.Problem, st pricedStrategy) *packing.Solution {
 // withHostsByPrices is the solution, or another that gives the room there is to the pods that would cost most elsewhere
 // and places as many pods for less, with the strategy to go on with. There is no room to give where nothing was placed
 // on hosts, and nothing to save where no node is new.
-func withHostsByPrices(w *packing.Problem, best *packing.Solution, st pricedStrategy) (*packing.Solution,
+func withHostsByPrices(p *packing.Problem, best *packing.Solution, st pricedStrategy) (*packing.Solution,
 	pricedStrategy) {
-	if best.Used.Opened == 0 || w.S.Rules.PackingIterations == cluster.NoIterations ||
+	if best.Used.Opened == 0 || p.S.Rules.PackingIterations == cluster.NoIterations ||
 		!slices.ContainsFunc(best.Bins, (*capacity.Bin).HasGuests) {
 		return best, st
 	}
 	st = st.pricedBy(st.pricing.BesideHosts(best))
 	priced := st
 	priced.HostsByPrices = true
-	if a := packByPrices(w, priced); a.PlacesMoreOrCostsLess(best) {
-		return a, priced
+	if s := packByPrices(p, priced); s.PlacesMoreOrCostsLess(best) {
+		return s, priced
 	}
 	return best, st
 }
 
 // withinLimits is the solution, or another with as few nodes as can be, where limits leave pods that fewer and larger
 // nodes have room for.
-func withinLimits(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
-	if !a.MayBeLimited() || a.Used.Opened == 0 || a.Used.Opened > fewNodes || !a.IsShort() {
-		return a
+func withinLimits(p *packing.Problem, s *packing.Solution, st pricedStrategy) *packing.Solution {
+	if !s.MayBeLimited() || s.Used.Opened == 0 || s.Used.Opened > fewNodes || !s.IsShort() {
+		return s
 	}
 	st.NodeCost = scarceNodeUSD
-	if b := packByPrices(w, st); b.LeavesFewer(a) {
-		b.Strategy.NodeCost = a.Strategy.NodeCost
+	if b := packByPrices(p, st); b.LeavesFewer(s) {
+		b.Strategy.NodeCost = s.Strategy.NodeCost
 		return b
 	}
-	return a
+	return s
 }
 
 // improvePlan is the solution after all searches for something cheaper: less in one pool of spot capacity, and all new
 // nodes chosen together or, where that is not cheaper, a few at a time packed anew. What remains of the work that the
 // plan is worth then goes into the best of them.
-func improvePlan(w *packing.Problem, a *packing.Solution, st pricedStrategy) *packing.Solution {
-	if a = diversifySpot(w, a, st); st.pricing.IsNearBound(a, smallGap) {
-		return a
+func improvePlan(p *packing.Problem, s *packing.Solution, st pricedStrategy) *packing.Solution {
+	if s = diversifySpot(p, s, st); st.pricing.IsNearBound(s, smallGap) {
+		return s
 	}
-	b := newBudget(a, st.pricing)
-	quick := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
+	b := newBudget(s, st.pricing)
+	quick := cmp.Or(p.S.Rules.PackingIterations, defaultSearchSteps)
 	if quick > 0 {
-		tellSearched(a)
+		tellSearched(s)
 	}
-	first := a
-	a, other := packByLinearProgram(w, a, st, b)
-	if a == first {
-		improveByLocalSearch(a, st.pricing, searchLimit{steps: quick, left: b.all})
+	first := s
+	s, other := packByLinearProgram(p, s, st, b)
+	if s == first {
+		improveByLocalSearch(s, st.pricing, searchLimit{steps: quick, left: b.all})
 	}
-	if w.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
-		return a
+	if p.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
+		return s
 	}
 	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all}
-	if other != nil && a.Used.Opened <= fewNodes { // with few nodes it is mere chance which of them ends cheaper
+	if other != nil && s.Used.Opened <= fewNodes { // with few nodes it is mere chance which of them ends cheaper
 		deep.work /= 2
 		improveByLocalSearch(other, st.pricing, deep)
 	}
-	improveByLocalSearch(a, st.pricing, deep)
-	if other != nil && other.PlacesMoreOrCostsLess(a) {
+	improveByLocalSearch(s, st.pricing, deep)
+	if other != nil && other.PlacesMoreOrCostsLess(s) {
 		return other
 	}
-	return a
+	return s
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
 // worth. It returns the cheaper of the two solutions, and the other where that places as many pods.
-func packByLinearProgram(w *packing.Problem, best *packing.Solution, st pricedStrategy, b *workBudget) (cheaper,
+func packByLinearProgram(p *packing.Problem, best *packing.Solution, st pricedStrategy, b *workBudget) (cheaper,
 	other *packing.Solution) {
 	if best.Strategy.Guide == packing.ByLinearProgram || best.Used.Opened == 0 || st.pricing.Worth == nil ||
 		st.pricing.IsNearBound(best, smallGap) || !b.allowsFleet(best, st.pricing) {
 		return best, nil
 	}
 	st.Guide = packing.ByLinearProgram
-	next := diversifySpot(w, w.Pack(st.Strategy), st)
+	next := diversifySpot(p, p.Pack(st.Strategy), st)
 	if b.allowsSearch() {
-		steps := cmp.Or(w.S.Rules.PackingIterations, defaultSearchSteps)
+		steps := cmp.Or(p.S.Rules.PackingIterations, defaultSearchSteps)
 		improveByLocalSearch(next, st.pricing, searchLimit{steps: steps, left: b.all})
 	}
 	if next.Waiting() != best.Waiting() {

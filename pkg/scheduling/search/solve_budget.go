@@ -39,18 +39,18 @@ type workBudget struct {
 
 // newBudget is the work that goes into improving the solution: the more, the more pods and nodes it has and the more
 // money is between it and the bound.
-func newBudget(a *packing.Solution, px *prices.Pricing) *workBudget {
-	w := a.W
-	stake := max(0, a.NewNodePrice()-px.LowerBound(a))
-	most := effort(w.S.Rules) * min(mostWork, cmp.Or(w.S.Rules.PackingMilliseconds*millisecond, mostWork))
-	pods := len(w.Classes.Waiting) - a.Waiting()
-	left := min(effort(w.S.Rules)*min(pods*workPerPod, int(stake*workPerUSD)), most)
+func newBudget(s *packing.Solution, px *prices.Pricing) *workBudget {
+	p := s.W
+	stake := max(0, s.NewNodePrice()-px.LowerBound(s))
+	most := effort(p.S.Rules) * min(mostWork, cmp.Or(p.S.Rules.PackingMilliseconds*millisecond, mostWork))
+	pods := len(p.Classes.Waiting) - s.Waiting()
+	left := min(effort(p.S.Rules)*min(pods*workPerPod, int(stake*workPerUSD)), most)
 	fleet := left
-	if w.S.Rules.PackingIterations == cluster.NoIterations {
+	if p.S.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
 	}
 	b := &workBudget{left: left, fleet: fleet, most: most}
-	if w.S.Rules.PackingMilliseconds > 0 {
+	if p.S.Rules.PackingMilliseconds > 0 {
 		all := most
 		b.all = &all
 	}
@@ -65,12 +65,12 @@ func (b *workBudget) allowsSearch() bool { return b.left > 0 }
 
 // allowsFleet reports whether all nodes may be chosen together for about the pods that have new nodes in the solution,
 // and takes the work off if so.
-func (b *workBudget) allowsFleet(a *packing.Solution, px *prices.Pricing) bool {
-	p := a.Prices
+func (b *workBudget) allowsFleet(s *packing.Solution, px *prices.Pricing) bool {
+	p := s.Prices
 	if p == nil {
-		p = px.WorthOf(a)
+		p = px.WorthOf(s)
 	}
-	kinds := kindsOnNewNodes(p, a)
+	kinds := kindsOnNewNodes(p, s)
 	work := fleetPerFill*kinds*p.OfferingsForSale() + fleetPerPivot*kinds*kinds*kinds
 	if work > b.fleet {
 		return false
@@ -80,13 +80,13 @@ func (b *workBudget) allowsFleet(a *packing.Solution, px *prices.Pricing) bool {
 }
 
 // kindsOnNewNodes is of how many price classes and admissions the pods on new nodes of the solution are.
-func kindsOnNewNodes(p packing.PodPrices, a *packing.Solution) int {
+func kindsOnNewNodes(p packing.PodPrices, s *packing.Solution) int {
 	type kind struct {
 		class int32
 		admit *podclass.Admission
 	}
 	kinds := map[kind]bool{}
-	for _, b := range a.Bins {
+	for _, b := range s.Bins {
 		if b.Offering == nil {
 			continue
 		}

@@ -13,8 +13,8 @@ func TestAFleetIsChosenTogetherWithinTheTimeLeft(t *testing.T) {
 	for milliseconds, want := range map[int]bool{0: true, 128: true, 16: false} {
 		s := manypods.Services(t, 500)
 		s.Rules.PackingMilliseconds = milliseconds
-		w := packing.NewProblem(s, manypods.Sold(s))
-		first, st := placeMostPods(w)
+		p := packing.NewProblem(s, manypods.Sold(s))
+		first, st := placeMostPods(p)
 		b := newBudget(first, st.pricing)
 		if got := b.allowsFleet(first, st.pricing); got != want {
 			t.Errorf("with %d ms of a core: %v, want %v", milliseconds, got, want)
@@ -27,8 +27,8 @@ func TestABudgetIsWithinTheTimeLeft(t *testing.T) {
 	s := manypods.Services(t, 500)
 	for _, milliseconds := range []int{1, 64, 4096} {
 		s.Rules = cluster.Settings{PackingMilliseconds: milliseconds}
-		w := packing.NewProblem(s, manypods.Sold(s))
-		first, st := placeMostPods(w)
+		p := packing.NewProblem(s, manypods.Sold(s))
+		first, st := placeMostPods(p)
 		if b := newBudget(first, st.pricing); b.left <= 0 || b.left > milliseconds*millisecond || b.fleet > milliseconds*millisecond {
 			t.Errorf("with %d ms of a core: %+v", milliseconds, *b)
 		}
@@ -39,10 +39,10 @@ func TestABudgetIsWithinTheTimeLeft(t *testing.T) {
 func TestABudgetGrowsWithTheEffort(t *testing.T) {
 	s := manypods.Services(t, 500)
 	s.Rules.PackingMilliseconds = 64
-	w := packing.NewProblem(s, manypods.Sold(s))
-	first, st := placeMostPods(w)
+	p := packing.NewProblem(s, manypods.Sold(s))
+	first, st := placeMostPods(p)
 	once := newBudget(first, st.pricing)
-	w.S.Rules.PackingEffort = 10
+	p.S.Rules.PackingEffort = 10
 	if b := newBudget(first, st.pricing); b.left != 10*once.left || b.most != 10*once.most {
 		t.Errorf("ten times the work: %+v, once: %+v", *b, *once)
 	}
@@ -54,12 +54,12 @@ func TestAnUnsearchedFleetIsChosenTogetherOnlyIfSmall(t *testing.T) {
 	for pods, want := range map[int]bool{40: true, 2000: false} {
 		s := manypods.Services(t, pods)
 		s.Rules.PackingIterations = cluster.NoIterations
-		w := packing.NewProblem(s, manypods.Sold(s))
-		first, st := placeMostPods(w)
+		p := packing.NewProblem(s, manypods.Sold(s))
+		first, st := placeMostPods(p)
 		if got := newBudget(first, st.pricing).allowsFleet(first, st.pricing); got != want {
 			t.Errorf("%d pods: %v, want %v", pods, got, want)
 		}
-		w.S.Rules.PackingIterations = 0
+		p.S.Rules.PackingIterations = 0
 		if !newBudget(first, st.pricing).allowsFleet(first, st.pricing) {
 			t.Errorf("%d pods: no fleet is chosen together even where a search follows", pods)
 		}

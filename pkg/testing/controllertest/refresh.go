@@ -219,8 +219,8 @@ func (s *RefreshWorld) AnnotateClaim(_ context.Context, c cluster.Claim,
 // FindAll is the port's.
 func (s *RefreshWorld) FindAll(_ context.Context, c *awsv1.EC2NodeClass) nodeclass.Resolved {
 	s.Did = append(s.Did, "find for "+c.Name)
-	if f, ok := s.Found[c.Name]; ok {
-		return f
+	if r, ok := s.Found[c.Name]; ok {
+		return r
 	}
 	return nodeclass.Resolved{
 		Images:  []nodeclass.Image{{ID: "ami-1", Arch: "amd64"}},

@@ -110,9 +110,9 @@ func (f *Functions) Lifecycle(p *fake.Ports) *lifecycle.Controller {
 
 // Rules are the settings of decisions with what the fields turn on.
 func (f *Functions) Rules() cluster.Settings {
-	r := Rules()
-	r.NodeRepair, r.NominatedPodsOnly, r.Ceiling = f.Repair, f.HoldNominated, f.Ceiling
-	return r
+	settings := Rules()
+	settings.NodeRepair, settings.NominatedPodsOnly, settings.Ceiling = f.Repair, f.HoldNominated, f.Ceiling
+	return settings
 }
 
 // Interruption is an invocation that handles notices on the ports.
@@ -178,9 +178,9 @@ func CapacityType(values ...string) func(*cluster.Pool) {
 // Disrupt is an invocation of disrupt on the ports.
 func (f *Functions) Disrupt(p *fake.Ports) *disrupt.Controller {
 	f.Made++
-	r := f.Rules()
-	r.MinSpotInstanceTypes = 2 // the world sells six types
-	return &disrupt.Controller{Deps: f.newDeps(p, r),
+	settings := f.Rules()
+	settings.MinSpotInstanceTypes = 2 // the world sells six types
+	return &disrupt.Controller{Deps: f.newDeps(p, settings),
 		Read: p, Placed: p, Claims: p, Moves: p, Lease: p, Unavailable: p, Prices: p, Notes: p,
 		Provision: p.NewWaker("provision"),
 		Lifecycle: p.NewWaker("lifecycle")}

@@ -300,7 +300,7 @@ func (p SharedPorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 			out = append(out, m.UnavailableOffering)
 		}
 		return slices.DeleteFunc(out,
-			func(m instancetypes.UnavailableOffering) bool { return !p.w.now.Before(m.Until) }), nil
+			func(u instancetypes.UnavailableOffering) bool { return !p.w.now.Before(u.Until) }), nil
 	})
 }
 
@@ -322,9 +322,9 @@ func (p SharedPorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 func (p SharedPorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
 	return tryCall(ctx, p.invocation, "mark unavailable", func() error {
-		for _, m := range marks {
-			m.Until = p.w.now.Add(d)
-			p.w.marks = append(p.w.marks, m)
+		for _, u := range marks {
+			u.Until = p.w.now.Add(d)
+			p.w.marks = append(p.w.marks, u)
 		}
 		return nil
 	})
@@ -337,11 +337,11 @@ func (p SharedPorts) NoteFailedLaunch(ctx context.Context, class, instance, why 
 			p.w.failedLaunches[class] = append(p.w.failedLaunches[class], instance)
 		}
 		scope, times := instancetypes.ClassScope(class), 0
-		for _, m := range p.w.marks {
-			if m.Class() != class {
+		for _, u := range p.w.marks {
+			if u.Class() != class {
 				continue
 			}
-			if times++; p.w.now.Before(m.Until) {
+			if times++; p.w.now.Before(u.Until) {
 				return nil // of the same pass
 			}
 		}

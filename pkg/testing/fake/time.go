@@ -178,8 +178,8 @@ func (w *records) MarkedOfferings() []instancetypes.OfferingKey {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	var out []instancetypes.OfferingKey
-	for _, m := range w.marks {
-		out = append(out, m.OfferingKey)
+	for _, u := range w.marks {
+		out = append(out, u.OfferingKey)
 	}
 	return out
 }

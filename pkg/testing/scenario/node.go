@@ -200,10 +200,10 @@ func (w *World) Apply(p plan.Plan) *World {
 		})
 	}
 	runs := map[string]bool{}
-	for _, h := range out.Snapshot.StateNodes() {
-		runs[h.Name()] = h.Initialized()
-		if !runs[h.Name()] && h.Claim != nil {
-			nominate(h, p)
+	for _, node := range out.Snapshot.StateNodes() {
+		runs[node.Name()] = node.Initialized()
+		if !runs[node.Name()] && node.Claim != nil {
+			nominate(node, p)
 		}
 	}
 	to := map[string]string{}
@@ -222,19 +222,19 @@ func (w *World) Apply(p plan.Plan) *World {
 }
 
 // nominate notes on the claim of a node that starts which pods the plan has there.
-func nominate(h cluster.StateNode, p plan.Plan) {
+func nominate(node cluster.StateNode, p plan.Plan) {
 	var pods []string
 	for _, e := range p.Existing {
-		if e.Node == h.Name() {
+		if e.Node == node.Name() {
 			pods = append(pods, e.Pod)
 		}
 	}
 	if len(pods) > 0 {
-		h.Claim.Annotations = maps.Clone(h.Claim.Annotations)
-		if h.Claim.Annotations == nil {
-			h.Claim.Annotations = map[string]string{}
+		node.Claim.Annotations = maps.Clone(node.Claim.Annotations)
+		if node.Claim.Annotations == nil {
+			node.Claim.Annotations = map[string]string{}
 		}
-		h.Claim.Annotations["joiner.sh/nominated-pods"] = strings.Join(pods, ",")
+		node.Claim.Annotations["joiner.sh/nominated-pods"] = strings.Join(pods, ",")
 	}
 }
 

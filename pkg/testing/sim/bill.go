@@ -111,8 +111,8 @@ func (b *bill) wastedPerNode(anew float64) map[string]float64 {
 // node have the name "".
 func (b *bill) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float64) (part map[string]float64,
 	on map[string]int) {
-	var d binpack.OfferingCache
-	worth := d.WhatIf(s, sells).PodPrices(s, nil)
+	var cache binpack.OfferingCache
+	worth := cache.WhatIf(s, sells).PodPrices(s, nil)
 	part, on = map[string]float64{}, map[string]int{}
 	sum := 0.0
 	for i := range s.Pods {
@@ -130,8 +130,8 @@ func (b *bill) podWorth(s cluster.Snapshot, sells binpack.Offerings, anew float6
 }
 
 // currentOfferings returns what can be launched now by these rules, for no pods and beside no nodes.
-func (b *bill) currentOfferings(r cluster.Settings) cluster.Snapshot {
-	s := cluster.Snapshot{Now: b.toSecond(), Catalog: b.catalog.market, Rules: r}
+func (b *bill) currentOfferings(settings cluster.Settings) cluster.Snapshot {
+	s := cluster.Snapshot{Now: b.toSecond(), Catalog: b.catalog.market, Rules: settings}
 	b.api.readRest(&s)
 	for i := range s.Classes {
 		s.Classes[i].MemoryOverhead = b.rules.MemoryOverhead

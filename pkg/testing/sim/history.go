@@ -46,8 +46,8 @@ func (w *world) remember(step any) {
 // learnUnavailable remembers what an invocation was told is unavailable.
 func learnUnavailable(s callAnswered) {
 	learn := func(marks []instancetypes.UnavailableOffering) {
-		for _, m := range marks {
-			s.to.learned = append(s.to.learned, refusedOffering{m.OfferingKey, time.Now()})
+		for _, u := range marks {
+			s.to.learned = append(s.to.learned, refusedOffering{u.OfferingKey, time.Now()})
 		}
 	}
 	if f, ok := s.answer.value.(fleetAnswer); ok && s.answer.err == nil {

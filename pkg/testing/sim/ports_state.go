@@ -64,9 +64,9 @@ func (p *statePorts) ListUnavailable(ctx context.Context) ([]instancetypes.Unava
 func (p *statePorts) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
 	d time.Duration) error {
 	return tryPort(ctx, p.caller, "mark unavailable", offeringsText(marks), func() error {
-		for _, m := range marks {
-			m.Until = time.Now().Add(d)
-			p.state.marks = append(p.state.marks, unavailableMark{m, time.Now()})
+		for _, u := range marks {
+			u.Until = time.Now().Add(d)
+			p.state.marks = append(p.state.marks, unavailableMark{u, time.Now()})
 		}
 		return nil
 	})
@@ -89,7 +89,7 @@ func (p *statePorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 			}), unused,
 			used, now)
 		return slices.DeleteFunc(p.state.activeUnused(),
-			func(m instancetypes.UnavailableOffering) bool { return !m.LeavesOut() }), nil
+			func(u instancetypes.UnavailableOffering) bool { return !u.LeavesOut() }), nil
 	})
 }
 
@@ -105,8 +105,8 @@ func (s *productState) activeUnused() (out []instancetypes.UnavailableOffering) 
 
 func offeringsText(marks []instancetypes.UnavailableOffering) string {
 	var out []string
-	for _, m := range marks {
-		out = append(out, m.OfferingKey.String())
+	for _, u := range marks {
+		out = append(out, u.OfferingKey.String())
 	}
 	slices.Sort(out)
 	return fmt.Sprint(out)
