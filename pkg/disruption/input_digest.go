@@ -1,43 +1,38 @@
 package disruption
 
 import (
+	"encoding/binary"
 	"encoding/json"
-	"hash/fnv"
 	"maps"
 	"math"
 	"slices"
 	"time"
 
+	"github.com/cespare/xxhash/v2"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
 )
 
-// fnvPrime and fnvOffset are the numbers of the hash FNV-1a of 64 bits. hash/fnv would make bytes of all numbers first.
-const fnvPrime, fnvOffset = 1099511628211, 14695981039346656037
+// inputDigest collects all that the answers of a search depend on, for a digest of it.
+type inputDigest []byte
 
-// inputDigest is a digest of all that the answers of a search depend on.
-type inputDigest uint64
+// sum returns the digest, which memory holds: it is the same in every process.
+func (d inputDigest) sum() uint64 {
+	return xxhash.Sum64(d)
+}
 
 func (d *inputDigest) addText(list ...string) {
-	h := uint64(*d)
 	for _, s := range list {
-		for i := range len(s) {
-			h = (h ^ uint64(s[i])) * fnvPrime
-		}
-		h = (h ^ math.MaxUint8) * fnvPrime
+		*d = append(append(*d, s...), math.MaxUint8) // which no text has
 	}
-	*d = inputDigest(h)
 }
 
 func (d *inputDigest) addNumber(list ...int64) {
-	h := uint64(*d)
 	for _, n := range list {
-		h = (h ^ uint64(n)) * fnvPrime
-		h ^= h >> 29
+		*d = binary.BigEndian.AppendUint64(*d, uint64(n))
 	}
-	*d = inputDigest(h)
 }
 
 func (d *inputDigest) addPrice(usd float64) { d.addNumber(int64(math.Float64bits(usd))) }
@@ -62,12 +57,19 @@ func (d *inputDigest) addAmounts(l resources.List) {
 // addLabels adds up, so that the order of a map does not matter.
 func (d *inputDigest) addLabels(m map[string]string) {
 	var sum uint64
+	start := len(*d)
 	for k, v := range m {
-		x := newDigest()
-		x.addText(k, v)
-		sum += uint64(x)
+		d.addText(k, v)
+		sum += d.cut(start)
 	}
 	d.addNumber(int64(sum), int64(len(m)))
+}
+
+// cut takes what was added from start on off again, and returns the digest of that.
+func (d *inputDigest) cut(start int) uint64 {
+	sum := (*d)[start:].sum()
+	*d = (*d)[:start]
+	return sum
 }
 
 // asJSON is for what is small.
@@ -76,18 +78,13 @@ func (d *inputDigest) asJSON(what any) {
 	if err != nil {
 		b = []byte(err.Error()) // cannot be: snapshots are stored as JSON
 	}
-	h := fnv.New64a()
-	h.Write(b)
-	d.addNumber(int64(h.Sum64()))
+	*d = append(*d, b...)
 }
-
-// unsettledFor is the time after a node became ready in which the plan about it changes with time alone.
-const unsettledFor = 20 * time.Second
 
 // digestInputs returns the digest of the baselines, who may go, what is sold, and the settings. Lists are added up, so
 // that their order does not matter. Of the baseline of consolidation it covers which nodes have no room there.
 func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
-	d := newDigest()
+	var d inputDigest
 	d.asJSON([]any{ps.state.snapshot.Rules, ps.state.paidShares, ps.state.commitmentsLeft})
 	sumDigests(&d, ps.state.snapshot.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
 	sumDigests(&d, ps.state.snapshot.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
@@ -112,18 +109,16 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	if len(ps.state.snapshot.Pools) > manyPools {
 		d.addNumber(ps.state.now().Truncate(time.Minute).Unix())
 	}
-	return uint64(d)
+	return d.sum()
 }
-
-func newDigest() inputDigest { return fnvOffset }
 
 // sumDigests adds the sum of the digests of the items.
 func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 	var sum uint64
+	start := len(*d)
 	for i := range list {
-		x := newDigest()
-		do(&x, &list[i])
-		sum += uint64(x)
+		do(d, &list[i])
+		sum += d.cut(start)
 	}
 	d.addNumber(int64(sum), int64(len(list)))
 }
@@ -133,7 +128,7 @@ func (d *inputDigest) addStateNode(st *State, n *stateNode) {
 	d.addText(n.Claim.Name, n.Pool(), string(n.blocked.reason))
 	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), st.takesNoPods(n))
 	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" &&
-		st.now().Before(n.Node.ReadySince.Add(unsettledFor)) {
+		st.now().Before(n.Node.ReadySince.Add(cluster.RefusedAfter)) {
 		d.addNumber(st.now().UnixNano())
 	}
 }

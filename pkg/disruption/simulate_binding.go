@@ -116,7 +116,7 @@ func (ev *Evaluator) launchesFor(pods []*cluster.Pod, set []*stateNode, besides 
 // planAlone returns the plan for the pods when no node takes them, existing or launched besides. What is launched
 // besides has its part of limits, reservations and commitments.
 func (ev *Evaluator) planAlone(pods []*cluster.Pod, set []*stateNode, besides []plan.Launch) plan.Plan {
-	d := newDigest()
+	var d inputDigest
 	d.addText("alone")
 	d.addText(namesOf(set)...)
 	for _, p := range pods {
@@ -126,7 +126,7 @@ func (ev *Evaluator) planAlone(pods []*cluster.Pod, set []*stateNode, besides []
 		d.addText(l.Pool, l.Choice.String())
 		d.addText(l.Pods...)
 	}
-	p := ev.state.resolveOfferings().CachedPlan(ev.inputs, uint64(d),
+	p := ev.state.resolveOfferings().CachedPlan(ev.inputs, d.sum(),
 		func() cluster.Snapshot { return ev.isolatePods(ev.consolidationBaseline, pods, set, besides) })
 	ev.meter.countQuestion(len(pods), p)
 	return ev.withinVolumeLimits(p, set, besides)

@@ -68,14 +68,14 @@ func (ev *Evaluator) withoutNodesOnce(s cluster.Snapshot, out map[string]bool, f
 // need no more.
 func (ev *Evaluator) planWithout(from *baseline, set []*stateNode, besides ...plan.Launch) plan.Plan {
 	ev.state.tellStage(stageQuestion, set)
-	d := newDigest()
+	var d inputDigest
 	d.addText("without")
 	d.addText(namesOf(set)...)
 	d.addBool(from.forGood, from.forTrial)
 	for _, l := range besides {
 		d.addText(l.Pool, l.Choice.String())
 	}
-	p := ev.state.resolveOfferings().CachedPlan(ev.inputs, uint64(d), func() cluster.Snapshot {
+	p := ev.state.resolveOfferings().CachedPlan(ev.inputs, d.sum(), func() cluster.Snapshot {
 		s := ev.state.withoutNodes(from.snapshot, ev.departingWithPods(), false)
 		if len(ev.podsWithLaunch) > 0 {
 			s.Pods = slices.DeleteFunc(slices.Clone(s.Pods),
