@@ -31,9 +31,9 @@ const (
 	workPerKey = 600 * time.Microsecond
 	// workPerAdmission is the least work of a class whose selectors, affinity and tolerations are like those of none
 	// before it: they are tried on each offering. One selector that no offering meets took 1.9 ms. A preference for
-	// values of labels counts twice that: all pods are packed once more without it where it is not met. Others wait 1.5
-	// s for preferences that nothing meets, 3.1 s with half of that, and 0.2 s with double, which leaves more of them to
-	// later passes.
+	// values of labels counts twice that: all pods are packed once more without it where it is not met. Others wait
+	// 1.5 s for preferences that nothing meets, 3.1 s with half of that, and 0.2 s with double, which leaves more of
+	// them to later passes.
 	workPerAdmission = 1200 * time.Microsecond
 	// workPerPreference is that of a requirement that is preferred, which is tried on few types, of a toleration, and
 	// of a resource for each class, shared by the classes that ask for it: it is a dimension of all room.

@@ -151,32 +151,23 @@ func improvePlan(p *packing.Problem, s *packing.Solution, st pricedStrategy) *pa
 		tellSearched(s)
 	}
 	first := s
-	s, other := packByLinearProgram(p, s, st, b)
-	if s == first {
+	if s = packByLinearProgram(p, s, st, b); s == first {
 		improveByLocalSearch(s, st.pricing, searchLimit{steps: quick, left: b.all})
 	}
 	if p.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
 		return s
 	}
-	deep := searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all}
-	if other != nil && s.Used.Opened <= fewNodes { // with few nodes it is mere chance which of them ends cheaper
-		deep.work /= 2
-		improveByLocalSearch(other, st.pricing, deep)
-	}
-	improveByLocalSearch(s, st.pricing, deep)
-	if other != nil && other.PlacesMoreOrCostsLess(s) {
-		return other
-	}
+	improveByLocalSearch(s, st.pricing, searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all})
 	return s
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
-// worth. It returns the cheaper of the two solutions, and the other where that places as many pods.
-func packByLinearProgram(p *packing.Problem, best *packing.Solution, st pricedStrategy, b *workBudget) (cheaper,
-	other *packing.Solution) {
+// worth. It returns the solution that places more pods or is cheaper.
+func packByLinearProgram(p *packing.Problem, best *packing.Solution, st pricedStrategy,
+	b *workBudget) *packing.Solution {
 	if best.Strategy.Guide == packing.ByLinearProgram || best.Used.Opened == 0 || st.pricing.Worth == nil ||
 		st.pricing.IsNearBound(best, smallGap) || !b.allowsFleet(best, st.pricing) {
-		return best, nil
+		return best
 	}
 	st.Guide = packing.ByLinearProgram
 	next := diversifySpot(p, p.Pack(st.Strategy), st)
@@ -184,11 +175,8 @@ func packByLinearProgram(p *packing.Problem, best *packing.Solution, st pricedSt
 		steps := cmp.Or(p.S.Rules.PackingIterations, defaultSearchSteps)
 		improveByLocalSearch(next, st.pricing, searchLimit{steps: steps, left: b.all})
 	}
-	if next.Waiting() != best.Waiting() {
-		return best, nil
+	if next.Waiting() == best.Waiting() && next.PlacesMoreOrCostsLess(best) {
+		return next
 	}
-	if next.PlacesMoreOrCostsLess(best) {
-		return next, best
-	}
-	return best, next
+	return best
 }
