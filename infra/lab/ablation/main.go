@@ -1,6 +1,6 @@
-// Command ablation says what each layer and each constant of the search for cheap nodes brings: it takes a layer out, or
-// halves or doubles a constant, builds the packer with that change, packs workloads, and compares prices and processor
-// time with those of the packer as it is. A run that was ended goes on where it was.
+// Command ablation says what each layer and each constant of the search for cheap nodes brings: it takes a layer out,
+// or halves or doubles a constant, builds the packer with that change, packs workloads, and compares prices and
+// processor time with those of the packer as it is. A run that was ended goes on where it was.
 package main
 
 import (
@@ -43,14 +43,12 @@ func main() {
 		}
 		return
 	}
-	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
-	defer stop()
 	variants, err := listVariants(os.DirFS("."), *layers, *rooms)
 	if err == nil {
 		variants, err = chooseVariants(variants, *only)
 	}
 	if err == nil {
-		err = measureAll(ctx, variants, runner{folder: *state, work: *work, workloads: flag.Args()}, *out)
+		err = measureAll(variants, runner{folder: *state, work: *work, workloads: flag.Args()}, *out)
 	}
 	if err != nil {
 		log.Fatal(err)
@@ -72,8 +70,11 @@ func chooseVariants(all []variant, only string) ([]variant, error) {
 	return kept, nil
 }
 
-// measureAll measures the variants that were not measured at this commit yet, and writes the page.
-func measureAll(ctx context.Context, variants []variant, r runner, page string) error {
+// measureAll measures the variants that were not measured at this commit yet, and writes the page after each. An
+// interrupt ends it.
+func measureAll(variants []variant, r runner, page string) error {
+	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
+	defer stop()
 	if err := os.MkdirAll(r.folder, 0o755); err != nil {
 		return err
 	}
@@ -86,6 +87,7 @@ func measureAll(ctx context.Context, variants []variant, r runner, page string) 
 	if err != nil {
 		return err
 	}
+	name := strings.TrimSpace(string(commit))
 	for i, v := range variants {
 		if _, is := known[v.Name]; is {
 			continue
@@ -105,12 +107,15 @@ func measureAll(ctx context.Context, variants []variant, r runner, page string) 
 		if err == nil {
 			err = os.WriteFile(file, text, 0o644)
 		}
+		if err == nil {
+			err = os.WriteFile(page, []byte(writePage(variants, known, name)), 0o644)
+		}
 		if err != nil {
 			return fmt.Errorf("keep what was measured: %w", err)
 		}
 		fmt.Printf("%d of %d: %s\n", i+1, len(variants), compareRows(v.Name, known[asItIs].Rows, known[v.Name]))
 	}
-	return os.WriteFile(page, []byte(writePage(variants, known, strings.TrimSpace(string(commit)))), 0o644)
+	return os.WriteFile(page, []byte(writePage(variants, known, name)), 0o644)
 }
 
 // readState reads what was measured; nothing when there is no such file.

@@ -89,14 +89,16 @@ func (c comparison) String() string {
 		100*worst, family, 100*c.most, c.where, c.cpu, strings.TrimSpace(remark))
 }
 
-// writePage writes the page of results.
+// writePage writes the page of results of the variants that were measured.
 func writePage(variants []variant, known map[string]outcome, commit string) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "# What layers and constants bring\n\n`make ablation` wrote this at %s. Prices are those of new nodes, "+
 		"beside the packer as it is; CPU is a ratio.\n\n", commit)
 	b.WriteString("| change | mean of families | worst family | worst workload | CPU | |\n|---|---|---|---|---|---|\n")
 	for _, v := range variants[1:] {
-		fmt.Fprintln(&b, compareRows(v.Name, known[asItIs].Rows, known[v.Name]))
+		if of, measured := known[v.Name]; measured {
+			fmt.Fprintln(&b, compareRows(v.Name, known[asItIs].Rows, of))
+		}
 	}
 	return b.String()
 }

@@ -52,7 +52,8 @@ func (r runner) measure(ctx context.Context, v variant) ([]row, error) {
 		return nil, fmt.Errorf("%s: build: %w\n%s", v.Name, err, text)
 	}
 	var errs bytes.Buffer
-	pack := exec.CommandContext(ctx, program, append([]string{"-pack", "-milliseconds", strconv.Itoa(r.work)}, r.workloads...)...)
+	args := append([]string{"-pack", "-milliseconds", strconv.Itoa(r.work)}, r.workloads...)
+	pack := exec.CommandContext(ctx, program, args...)
 	pack.Env, pack.Stderr = append(os.Environ(), "GOMAXPROCS=1"), &errs
 	text, err := pack.Output()
 	if err != nil {

@@ -7,7 +7,6 @@ import (
 	"go/token"
 	"io/fs"
 	"path"
-	"slices"
 	"strconv"
 	"strings"
 )
@@ -103,7 +102,8 @@ func varyConstants(root fs.FS, file string) (out []variant, err error) {
 		for i, value := range spec.Values {
 			if lit := chosenNumber(value); lit != nil {
 				at := fset.Position(lit.Pos()).Offset
-				out = append(out, varyNumber(path.Base(path.Dir(file))+"."+spec.Names[i].Name, file, string(text), lit.Value, at)...)
+				name := path.Base(path.Dir(file)) + "." + spec.Names[i].Name
+				out = append(out, varyNumber(name, file, string(text), lit.Value, at)...)
 			}
 		}
 		return true
@@ -115,7 +115,8 @@ func varyConstants(root fs.FS, file string) (out []variant, err error) {
 func chosenNumber(value ast.Expr) (lit *ast.BasicLit) {
 	ast.Inspect(value, func(n ast.Node) bool {
 		l, ok := n.(*ast.BasicLit)
-		if lit == nil && ok && (l.Kind == token.INT || l.Kind == token.FLOAT) && !slices.Contains([]string{"0", "1", "2"}, l.Value) {
+		number := ok && (l.Kind == token.INT || l.Kind == token.FLOAT)
+		if lit == nil && number && l.Value != "0" && l.Value != "1" && l.Value != "2" {
 			lit = l
 		}
 		return lit == nil
