@@ -41,12 +41,8 @@ type ClassPrices struct {
 	Rounds int       // that were needed
 }
 
-// How close, relative to the bound, the fractional fleet has to come, and where there are many classes.
-const (
-	enough      = 5e-4
-	enoughOf    = 2e-3
-	manyClasses = 200
-)
+// enough is the part of the bound by which the fractional fleet may cost more.
+const enough = 5e-4
 
 // Solver is a problem with everything learnt about it, so that other counts are priced quickly.
 type Solver struct {
@@ -66,10 +62,6 @@ func NewSolver(p CoverProblem) *Solver {
 	}
 	return &Solver{r, newSolver(r.problem)}
 }
-
-// HasManyClasses reports whether the problem has so many classes that it works with that pricing them takes its time,
-// which grows with their third power.
-func (s *Solver) HasManyClasses() bool { return s.s.m.hasMany() }
 
 // Solve prices the classes. Classes that no offering holds get the value 0.
 func (s *Solver) Solve() ClassPrices {
@@ -101,10 +93,6 @@ func (s *solver) generateColumns() ClassPrices {
 		s.m.addColumn(c)
 	}
 	exchanged, last, with := true, max(1, p.Rounds), 0.0
-	enough := enough
-	if s.m.hasMany() {
-		enough = enoughOf
-	}
 	all := true // ask every offering, which alone can prove a bound, or only those that came near lately
 	for mix := calm; best.Rounds < last; {
 		best.Rounds++

@@ -90,8 +90,6 @@ func (m *masterProblem) startBasis() {
 
 func (m *masterProblem) rowCount() int { return len(m.class) }
 
-func (m *masterProblem) hasMany() bool { return m.rowCount() > manyClasses }
-
 func (m *masterProblem) addColumn(c column) {
 	m.columns = append(m.columns, c)
 	m.inside = append(m.inside, false)

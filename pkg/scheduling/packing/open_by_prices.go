@@ -14,8 +14,6 @@ import (
 const (
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew.
 	stale = 0.9
-	// staler is the same where there are many classes, and pricing them takes its time.
-	staler = 0.8
 	// looks caps the offerings that are tried with whole pods, those that seem best first.
 	looks = 8
 	// most caps the offerings that are looked at in each batch.
@@ -59,12 +57,9 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 	g := op.NewPriceGuide(podPricesFor(op.A))
 	offerings := op.CandidateOfferings(pools, batches)
 	g.PrepareGroups(offerings, batches)
-	priced, again := math.Inf(1), stale
-	if g.prices.HasManyClasses() {
-		again = staler
-	}
+	priced := math.Inf(1)
 	for !op.A.Used.ClaimsUsedUp() && g.CountRemaining() {
-		if g.remainingWorth() < priced*again {
+		if g.remainingWorth() < priced*stale {
 			g.repriceRemaining(0)
 			priced = g.remainingWorth()
 		}

@@ -23,8 +23,6 @@ type PodPrices interface {
 	ClassOf(class *podclass.Class, pins []podclass.DomainPin) int32
 	// PriceClasses are the classes, with the groups of which one node takes a few pods only.
 	PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64)
-	// HasManyClasses reports whether there are so many classes that pricing them anew takes its time.
-	HasManyClasses() bool
 	// OfferingsForSale returns the number of offerings they reckon with that are not existing nodes.
 	OfferingsForSale() int
 	// ScaleUnits are the amounts by which resources are counted in prices.

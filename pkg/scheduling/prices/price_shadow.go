@@ -40,9 +40,6 @@ func (p *ShadowPrices) PriceClasses() (list []lowerbound.PriceClass, groupCaps [
 	return p.Problem.Classes, p.Problem.Caps
 }
 
-// HasManyClasses reports whether the linear program works with so many classes that pricing them takes its time.
-func (p *ShadowPrices) HasManyClasses() bool { return p.solver.HasManyClasses() }
-
 // ScaleUnits are the amounts by which resources are counted.
 func (p *ShadowPrices) ScaleUnits() []float64 { return p.Units }
 
