@@ -22,9 +22,9 @@ type FleetNode struct {
 }
 
 // CoverByWholeNodes covers classes with whole nodes of whole pods, cheaply: again and again it solves the relaxation in
-// which nodes hold whole pods and only their number may be a fraction, buys those that are whole or nearly so, and
-// prices what is left anew. It proves nothing. Classes that no offering holds are left out, and some of the others are
-// when it has done so much work (of about a nanosecond each); no limit is meant by 0.
+// which nodes hold whole pods and only their number may be a fraction, buys those that are whole or, if none is, that
+// nearest to it, and prices what is left anew. It proves nothing. Classes that no offering holds are left out, and some
+// of the others are when it has done so much work (of about a nanosecond each); no limit is meant by 0.
 func CoverByWholeNodes(p CoverProblem, work int) []FleetNode {
 	d := newDive(p, work)
 	for d.buyMore() {
@@ -103,10 +103,7 @@ func (d *diveSearch) findNodes(rounds int) {
 	m := d.w.m
 	m.improveBasis()
 	for range rounds {
-		if d.usedUp() {
-			return
-		}
-		if d.w.priceWholePods(m.classValues(d.w.filler.Value)) == 0 {
+		if d.usedUp() || d.w.priceWholePods(m.classValues(d.w.filler.Value)) == 0 {
 			return
 		}
 		m.improveBasis()

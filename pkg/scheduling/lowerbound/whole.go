@@ -25,8 +25,7 @@ type wholePodProblem struct {
 }
 
 func newWholePodProblem(s *solver) *wholePodProblem {
-	return &wholePodProblem{solver: s,
-		needs: needsOf(s.Classes)}
+	return &wholePodProblem{solver: s, needs: needsOf(s.Classes)}
 }
 
 // priceWholePods finds the best fill of every offering at the filler's values and gives the master those that would pay

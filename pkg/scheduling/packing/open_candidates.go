@@ -92,7 +92,8 @@ func suitsAll(o *capacity.Offering, batches []*PodBatch) bool {
 }
 
 // leastValue is the part of the price of its share of a node that a pod is worth at least, so that a node is made for
-// pods that would come for free beside others, once those others are gone.
+// pods that would come for free beside others, once those others are gone. Half costs 0.03 % less in the mean of the
+// families of infra/lab/ablation but 1.4 % more in one half-empty cluster, double 0.02 % more, nothing at all 5 %.
 const leastValue = 0.1
 
 // setPodValues writes for each batch what one of its pods is worth. The candidates are whole where they are those of
