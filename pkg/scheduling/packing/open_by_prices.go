@@ -16,11 +16,11 @@ const (
 	// stale is the part that is left of what was there when pods were priced, at which they are priced anew. 0.95 costs
 	// 0.01 % more and 0.8 0.04 % less, one workload of services 0.9 % more.
 	stale = 0.9
-	// looks caps the offerings that are tried with whole pods, those that seem best first. Half costs 0.05 % more, double
-	// 0.07 % less.
+	// looks caps the offerings that are tried with whole pods, those that seem best first. Half costs 0.05 % more,
+	// double 0.07 % less.
 	looks = 8
-	// most caps the offerings that are kept when all are asked, those of the best scores. Half costs 0.04 % more, double
-	// 0.06 % more.
+	// most caps the offerings that are kept when all are asked, those of the best scores. Half costs 0.04 % more,
+	// double 0.06 % more.
 	most = 40
 )
 
