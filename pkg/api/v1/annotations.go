@@ -24,13 +24,13 @@ const (
 	// AnnotationHibernationSchedule is a cron schedule at which the pool falls asleep, or "never" for a pool that stays
 	// awake whatever the stack does.
 	AnnotationHibernationSchedule = "joiner.sh/hibernation-schedule"
-	// AnnotationHibernationDuration is how long the pool sleeps from each start on, as a duration.
+	// AnnotationHibernationDuration is the duration for which the pool sleeps from each start on.
 	AnnotationHibernationDuration = "joiner.sh/hibernation-duration"
 	// AnnotationTimeZone is the IANA name of the time zone in which schedules of the pool are read; UTC without it.
 	AnnotationTimeZone = "joiner.sh/time-zone"
 	// AnnotationLimitUSD is the most that the pool's nodes may cost together, in USD per hour.
 	AnnotationLimitUSD = "joiner.sh/limit-usd-per-hour"
-	// AnnotationNodeOverheadUSD is what the owner pays per node of the pool beside AWS, in USD per hour, such as agents
+	// AnnotationNodeOverheadUSD is a price per node of the pool that others than AWS take, in USD per hour, such as agents
 	// that are licensed per host. It counts as a part of each node's price.
 	AnnotationNodeOverheadUSD = "joiner.sh/node-overhead-usd-per-hour"
 
@@ -64,20 +64,20 @@ const (
 	// AnnotationStoppedCapacity set to "true" says that the claim was made for CapacityBuffers of stopped capacity. Its
 	// condition Stopped says how far it is.
 	AnnotationStoppedCapacity = "joiner.sh/stopped-capacity"
-	// AnnotationStartRequested is when a stopped instance was asked to start, for pods.
+	// AnnotationStartRequested is the time when a stopped instance was asked to start, for pods.
 	AnnotationStartRequested = "joiner.sh/start-requested"
 
 	// On EC2NodeClasses and NodePools, written by refresh and lifecycle.
 
-	// AnnotationDryRunResult is what EC2 said when a launch with the class was tried without launching.
+	// AnnotationDryRunResult holds EC2's answer to a dry run of a launch with the class.
 	AnnotationDryRunResult = "joiner.sh/dry-run-result"
 	// AnnotationHashedSpec is the hash of the spec that the drift hash of the class was made of.
 	AnnotationHashedSpec = "joiner.sh/hashed-spec"
 	// AnnotationObservedMemory is the memory that nodes of the class reported, by instance type.
 	AnnotationObservedMemory = "joiner.sh/observed-memory"
-	// AnnotationObservedShortfalls is what nodes of the class have less of for pods than they were launched for.
+	// AnnotationObservedShortfalls holds the resources of which nodes of the class had less for pods than expected.
 	AnnotationObservedShortfalls = "joiner.sh/observed-shortfalls"
-	// AnnotationRegistrationHistory is how the last registrations of the pool's nodes ended.
+	// AnnotationRegistrationHistory holds the results of the last registrations of the pool's nodes.
 	AnnotationRegistrationHistory = "joiner.sh/registration-history"
 	// AnnotationZonalShifts holds the ids of the zones of which events on the pool say that traffic is shifted away
 	// from them, comma separated.

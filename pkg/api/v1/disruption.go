@@ -10,7 +10,7 @@ const (
 	ConsolidationBalanced                 ConsolidationPolicy = "Balanced"
 )
 
-// DisruptionReason is why a node is disrupted by choice.
+// DisruptionReason is a reason for voluntary disruption of a node.
 //
 // +kubebuilder:validation:Enum=Underutilized;Empty;Drifted;Unhealthy
 type DisruptionReason string
@@ -26,7 +26,7 @@ const (
 
 // Disruption says when and how many nodes of a pool may be removed or replaced by choice.
 type Disruption struct {
-	// ConsolidateAfter is how long a node must be quiet before consolidation may touch it, or Never.
+	// ConsolidateAfter sets the quiet time of a node before consolidation may touch it, or is Never.
 	// +kubebuilder:default:="0s"
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -59,11 +59,11 @@ type Budget struct {
 	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]+)$`
 	// +required
 	Nodes string `json:"nodes"`
-	// Schedule is when the budget starts to count: five cron fields in UTC, or a name such as @daily. Needs duration.
+	// Schedule sets the starts of the budget's windows: five cron fields in UTC, or a name such as @daily. Needs duration.
 	// +kubebuilder:validation:Pattern=`^@(annually|yearly|monthly|weekly|daily|midnight|hourly)|.+\s.+\s.+\s.+\s.+$`
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`
-	// Duration is how long it counts from each start, in hours and minutes. Needs schedule.
+	// Duration is the length of each window, in hours and minutes. Needs schedule.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^((([0-9]+(h|m))|([0-9]+h[0-9]+m))(0s)?)$`

@@ -47,7 +47,7 @@ func (d Duration) text() string {
 	return d.Duration.String()
 }
 
-// longest is what durations beyond Go's 292 years count as. The schemas take any number of digits, and one NodePool
+// longest stands for durations beyond Go's 292 years. The schemas take any number of digits, and one NodePool
 // with too many of them must not keep all others from being read. It is whole hours, or what is made of it would be
 // refused for its parts of a second.
 const longest = math.MaxInt64 / time.Hour * time.Hour

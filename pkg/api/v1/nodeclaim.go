@@ -32,7 +32,7 @@ type NodeClaim struct {
 	// +kubebuilder:validation:XValidation:message="spec is immutable",rule="self == oldSelf"
 	// +required
 	Spec NodeClaimSpec `json:"spec"`
-	// Status is how far the claim has come.
+	// Status holds the observed state of the instance and its node.
 	// +optional
 	Status NodeClaimStatus `json:"status,omitzero"`
 }
@@ -64,14 +64,13 @@ type NodeClaimSpec struct {
 	// +listType=atomic
 	// +required
 	Requirements []Requirement `json:"requirements"`
-	// Resources is what the pods of the claim need in sum, daemons included.
+	// Resources are the sum of the requests of the claim's pods, daemons included.
 	// +optional
 	Resources ResourceRequirements `json:"resources,omitzero"`
 	// NodeClassRef names the node class.
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
-	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for
-	// ever.
+	// TerminationGracePeriod limits a drain; after it, remaining pods are removed by force. Not given: no limit.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
@@ -86,7 +85,7 @@ type NodeClaimSpec struct {
 	ExpireAfter NillableDuration `json:"expireAfter,omitzero"`
 }
 
-// NodeClaimStatus is how far a claim has come.
+// NodeClaimStatus holds the observed state of the instance and its node.
 type NodeClaimStatus struct {
 	// NodeName is the Node that registered for the claim.
 	// +optional
@@ -100,7 +99,7 @@ type NodeClaimStatus struct {
 	// Capacity is the whole of the instance, estimated until the Node reports its own.
 	// +optional
 	Capacity corev1.ResourceList `json:"capacity,omitempty"`
-	// Allocatable is what pods can use of it.
+	// Allocatable is the part of the capacity that pods can use.
 	// +optional
 	Allocatable corev1.ResourceList `json:"allocatable,omitempty"`
 	// Conditions: Launched, Registered, Initialized, Ready and those that come and go.
@@ -108,8 +107,8 @@ type NodeClaimStatus struct {
 	// +listMapKey=type
 	// +optional
 	Conditions []metav1.Condition `json:"conditions,omitempty"`
-	// LastPodEventTime is when a pod was last bound to, removed from or finished on the node; consolidateAfter counts
-	// from it.
+	// LastPodEventTime is the last time when a pod was bound to, removed from or finished on the node; consolidateAfter
+	// counts from it.
 	// +optional
 	LastPodEventTime metav1.Time `json:"lastPodEventTime,omitzero"`
 }

@@ -25,10 +25,10 @@ type NodePool struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the user wants.
+	// Spec holds the rules for nodes of the pool.
 	// +required
 	Spec NodePoolSpec `json:"spec"`
-	// Status is what there is.
+	// Status holds the nodes and resources of the pool, and conditions.
 	// +optional
 	Status NodePoolStatus `json:"status,omitzero"`
 }
@@ -48,8 +48,7 @@ type NodePoolList struct {
 // +kubebuilder:validation:XValidation:message="only 'limits.nodes' is supported on static NodePools",rule="!has(self.replicas) || (!has(self.limits) || size(self.limits) == 0 || (size(self.limits) == 1 && 'nodes' in self.limits))"
 // +kubebuilder:validation:XValidation:message="'weight' is not supported on static NodePools",rule="!has(self.replicas) || !has(self.weight)"
 type NodePoolSpec struct {
-	// Template is what every claim of the pool starts from. A change of it, requirements aside, makes existing nodes
-	// drift.
+	// Template is the template of the pool's NodeClaims. A change of it, requirements aside, makes existing nodes drift.
 	// +required
 	Template NodeClaimTemplate `json:"template"`
 	// Disruption says when nodes may be removed or replaced to save money.
@@ -73,7 +72,7 @@ type NodePoolSpec struct {
 // Limits is an upper bound by resource name.
 type Limits corev1.ResourceList
 
-// NodeClaimTemplate is what a pool gives each of its claims.
+// NodeClaimTemplate holds metadata and spec of the pool's NodeClaims.
 type NodeClaimTemplate struct {
 	// ObjectMeta holds the labels and annotations of the claim and its node.
 	// +optional
@@ -124,8 +123,7 @@ type NodeClaimTemplateSpec struct {
 	// +kubebuilder:validation:XValidation:message="nodeClassRef.kind is immutable",rule="self.kind == oldSelf.kind"
 	// +required
 	NodeClassRef *NodeClassReference `json:"nodeClassRef"`
-	// TerminationGracePeriod is how long draining may take before what is left is removed by force. Not given: for
-	// ever.
+	// TerminationGracePeriod limits a drain; after it, remaining pods are removed by force. Not given: no limit.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
 	// +kubebuilder:validation:Pattern=`^([0-9]+(s|m|h))+$`
@@ -140,12 +138,12 @@ type NodeClaimTemplateSpec struct {
 	ExpireAfter NillableDuration `json:"expireAfter,omitzero"`
 }
 
-// NodePoolStatus is what there is of a pool.
+// NodePoolStatus holds the nodes and resources of a pool, and conditions.
 type NodePoolStatus struct {
 	// Resources is the sum of the capacity of the pool's nodes.
 	// +optional
 	Resources corev1.ResourceList `json:"resources,omitempty"`
-	// Nodes is how many nodes the pool has; the scale subresource shows it.
+	// Nodes is the number of nodes of the pool; the scale subresource shows it.
 	// +kubebuilder:default:=0
 	// +optional
 	Nodes *int64 `json:"nodes,omitempty"`

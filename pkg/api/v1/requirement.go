@@ -29,7 +29,7 @@ type Requirement struct {
 	// +listType=atomic
 	// +optional
 	Values []string `json:"values,omitempty"`
-	// MinValues is how many different values of the label the chosen instance types must still offer. ALPHA.
+	// MinValues is the number of different values of the label that the chosen instance types must still offer. ALPHA.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=50
 	// +optional

@@ -19,7 +19,7 @@ type NodeClassReference struct {
 	Group string `json:"group"`
 }
 
-// ResourceRequirements is what the pods of a claim need in sum.
+// ResourceRequirements are the summed requests of the pods of a claim.
 type ResourceRequirements struct {
 	// Requests is the least the node must have allocatable.
 	// +optional

@@ -19,7 +19,7 @@ type NodeOverlay struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the overlay changes, and for which instance types.
+	// Spec holds the changes, and selects the instance types that they are for.
 	// +kubebuilder:validation:XValidation:message="cannot set both 'price' and 'priceAdjustment'",rule="!has(self.price) || !has(self.priceAdjustment)"
 	// +required
 	Spec NodeOverlaySpec `json:"spec"`
@@ -37,7 +37,7 @@ type NodeOverlayList struct {
 	Items           []NodeOverlay `json:"items"`
 }
 
-// NodeOverlaySpec is what an overlay changes, and for which instance types.
+// NodeOverlaySpec holds the changes of an overlay, and selects the instance types that they are for.
 type NodeOverlaySpec struct {
 	// Requirements choose instance types and offerings by their labels, by the labels of the pool's template and by
 	// karpenter.sh/nodepool. A label that none of these gives is not there.

@@ -20,7 +20,7 @@ const AliasVersionLatest = "latest"
 type Alias struct {
 	// Family is the AMI family the alias stands for, one of the AMIFamily constants.
 	Family string
-	// Version is what stands behind the @, as the user wrote it.
+	// Version is the text behind the @, as the user wrote it.
 	Version string
 }
 

@@ -9,10 +9,9 @@ import (
 
 // Versions of the drift hash of a class. They are Karpenter's own strings because the numbers are its own.
 const (
-	// HashVersion is that of a class without a hash. It is Karpenter 1.15's, of the kubelet settings
-	// as they are written.
+	// HashVersion is the version of new hashes. It is Karpenter 1.15's: kubelet settings count as they are written.
 	HashVersion = "v6"
-	// HashVersionTyped is that of Karpenter 1.14, of the kubelet settings that it knows.
+	// HashVersionTyped is the version of Karpenter 1.14: only kubelet settings that it knows count.
 	HashVersionTyped = "v5"
 )
 

@@ -97,7 +97,7 @@ type NetworkInterface struct {
 	InterfaceType InterfaceType `json:"interfaceType"`
 }
 
-// MetadataOptions is how the instance metadata service answers.
+// MetadataOptions configure the instance metadata service.
 type MetadataOptions struct {
 	// HTTPEndpoint turns the service on or off.
 	// +kubebuilder:default=enabled
@@ -109,7 +109,7 @@ type MetadataOptions struct {
 	// +kubebuilder:validation:Enum:={enabled,disabled}
 	// +optional
 	HTTPProtocolIPv6 *string `json:"httpProtocolIPv6,omitempty"`
-	// HTTPPutResponseHopLimit is how many network hops an answer may take; pods without host network need 2.
+	// HTTPPutResponseHopLimit limits the network hops of an answer; pods without host network need 2.
 	// +kubebuilder:default=1
 	// +kubebuilder:validation:Minimum:=1
 	// +kubebuilder:validation:Maximum:=64

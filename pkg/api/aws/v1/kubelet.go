@@ -18,7 +18,7 @@ type KubeletConfiguration struct {
 	// ClusterDNS are the DNS servers of pods.
 	// +optional
 	ClusterDNS []string `json:"clusterDNS,omitempty"`
-	// MaxPods is how many pods a node takes: a number, or a CEL expression over vcpus, memory_mib, default_enis,
+	// MaxPods limits the pods of a node: a number, or a CEL expression over vcpus, memory_mib, default_enis,
 	// ips_per_eni, max_pods and instance_type.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:XIntOrString
@@ -70,7 +70,7 @@ type KubeletConfiguration struct {
 	// Extra are the other fields by name, each a JSON text without spaces and with sorted keys. Nodes of AL2023 get
 	// them as they are.
 	Extra map[string]string `json:"-"`
-	// Written is what was read, as it was written; empty for a value that was made otherwise. The drift hash is of it.
+	// Written holds the settings as the user wrote them, and is hashed for drift. A value that was not read has none.
 	Written string `json:"-" hash:"ignore"`
 }
 

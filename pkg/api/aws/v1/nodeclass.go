@@ -6,7 +6,7 @@ import (
 	karpv1 "joiner.sh/pkg/api/v1"
 )
 
-// EC2NodeClass is how EC2 instances are made: image, network, role, disks and what the kubelet is told.
+// EC2NodeClass configures EC2 instances: image, network, role, disks and kubelet.
 //
 // +kubebuilder:object:root=true
 // +kubebuilder:resource:path=ec2nodeclasses,scope=Cluster,categories=karpenter,shortName={ec2nc,ec2ncs}
@@ -20,13 +20,13 @@ type EC2NodeClass struct {
 	metav1.TypeMeta   `json:",inline"`
 	metav1.ObjectMeta `json:"metadata,omitempty"`
 
-	// Spec is what the user wants.
+	// Spec holds the configuration of instances.
 	// +kubebuilder:validation:XValidation:message="must specify exactly one of ['role', 'instanceProfile']",rule="has(self.role) != has(self.instanceProfile)"
 	// +kubebuilder:validation:XValidation:message="must specify amiFamily if amiSelectorTerms does not contain an alias",rule="has(self.amiFamily) || self.amiSelectorTerms.exists(x, has(x.alias))"
 	// +kubebuilder:validation:XValidation:message="if set, amiFamily must be that of the alias, or 'Custom'",rule="!has(self.amiFamily) || !self.amiSelectorTerms.exists(x, has(x.alias)) || self.amiFamily == 'Custom' || self.amiSelectorTerms.exists(x, has(x.alias) && x.alias.find('^[^@]+') == self.amiFamily.lowerAscii())"
 	// +optional
 	Spec EC2NodeClassSpec `json:"spec,omitempty"`
-	// Status is what the selectors found.
+	// Status holds the resources that the selectors match, and conditions.
 	// +optional
 	Status EC2NodeClassStatus `json:"status,omitzero"`
 }
@@ -70,7 +70,7 @@ type EC2NodeClassSpec struct {
 	// AssociatePublicIPAddress gives instances a public address or not; not given, the subnet decides.
 	// +optional
 	AssociatePublicIPAddress *bool `json:"associatePublicIPAddress,omitempty"`
-	// IPPrefixCount is how many address prefixes the network interface gets at launch. It does not change maxPods.
+	// IPPrefixCount sets the number of address prefixes of the network interface at launch. It does not change maxPods.
 	// +kubebuilder:validation:Minimum=0
 	// +optional
 	IPPrefixCount *int32 `json:"ipPrefixCount,omitempty" hash:"ignore"`
@@ -107,8 +107,8 @@ type EC2NodeClassSpec struct {
 	// +kubebuilder:validation:XValidation:message="tag contains a restricted tag matching karpenter.k8s.aws/ec2nodeclass",rule="self.all(k, k != 'karpenter.k8s.aws/ec2nodeclass')"
 	// +optional
 	Tags map[string]string `json:"tags,omitempty"`
-	// Kubelet is what the kubelet is told, and what the capacity of a node is reckoned from. Nodes of AL2023 take every
-	// field of the kubelet's configuration.
+	// Kubelet configures the kubelet, which decides what pods can use of a node. Nodes of AL2023 take every field of the
+	// kubelet's configuration.
 	// +kubebuilder:pruning:PreserveUnknownFields
 	// +kubebuilder:validation:XValidation:message="imageGCHighThresholdPercent must be greater than imageGCLowThresholdPercent",rule="!has(self.imageGCHighThresholdPercent) || !has(self.imageGCLowThresholdPercent) || self.imageGCHighThresholdPercent > self.imageGCLowThresholdPercent"
 	// +kubebuilder:validation:XValidation:message="evictionSoft OwnerKey does not have a matching evictionSoftGracePeriod",rule="!has(self.evictionSoft) || self.evictionSoft.all(e, has(self.evictionSoftGracePeriod) && e in self.evictionSoftGracePeriod)"
@@ -133,7 +133,7 @@ type EC2NodeClassSpec struct {
 	// DetailedMonitoring turns one-minute metrics on.
 	// +optional
 	DetailedMonitoring *bool `json:"detailedMonitoring,omitempty"`
-	// MetadataOptions is how the instance metadata service answers.
+	// MetadataOptions configure the instance metadata service.
 	// +kubebuilder:default={httpEndpoint: "enabled", httpProtocolIPv6: "disabled", httpPutResponseHopLimit: 1, httpTokens: "required"}
 	// +optional
 	MetadataOptions *MetadataOptions `json:"metadataOptions,omitempty"`

@@ -49,7 +49,7 @@ type CapacityReservationSelectorTerm struct {
 	// +kubebuilder:validation:Pattern:="^[0-9]{12}$"
 	// +optional
 	OwnerID string `json:"ownerID,omitempty"`
-	// InstanceMatchCriteria is who may use the reservation: open to any matching instance, or only targeted launches.
+	// InstanceMatchCriteria selects reservations by their users: any matching instance, or only targeted launches.
 	// +kubebuilder:validation:Enum:={open,targeted}
 	// +optional
 	InstanceMatchCriteria string `json:"instanceMatchCriteria,omitempty"`

@@ -5,7 +5,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
-// EC2NodeClassStatus is what the selectors found.
+// EC2NodeClassStatus holds the resources that the selectors match, and conditions.
 type EC2NodeClassStatus struct {
 	// Subnets sorted by free addresses, most first, then ID.
 	// +optional
@@ -66,7 +66,7 @@ type AMI struct {
 	Requirements []corev1.NodeSelectorRequirement `json:"requirements"`
 }
 
-// CapacityReservationType is how a reservation was bought.
+// CapacityReservationType tells capacity blocks from other reservations.
 //
 // +kubebuilder:validation:Enum:={default,capacity-block}
 type CapacityReservationType string
@@ -77,7 +77,7 @@ const (
 	CapacityReservationTypeCapacityBlock CapacityReservationType = "capacity-block"
 )
 
-// CapacityReservationState is whether a reservation still takes launches.
+// CapacityReservationState says whether a reservation still takes launches.
 //
 // +kubebuilder:validation:Enum:={active,expiring}
 type CapacityReservationState string
@@ -93,7 +93,7 @@ type CapacityReservation struct {
 	// AvailabilityZone is the zone's name in this account.
 	// +required
 	AvailabilityZone string `json:"availabilityZone"`
-	// EndTime is when the reservation ends; not given, it does not.
+	// EndTime is the end of the reservation; not given, it has none.
 	// +optional
 	EndTime *metav1.Time `json:"endTime,omitempty"`
 	// ID of the reservation.

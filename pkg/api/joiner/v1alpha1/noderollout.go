@@ -55,7 +55,7 @@ type NodeRolloutSpec struct {
 	// +listType=atomic
 	// +required
 	Steps []RolloutStep `json:"steps"`
-	// Analysis is what a new revision must not do.
+	// Analysis sets the limits beyond which a new revision fails.
 	// +optional
 	Analysis *RolloutAnalysis `json:"analysis,omitempty"`
 	// OnFailure says what follows when the analysis fails: halt leaves the new nodes as they are, rollback replaces
@@ -71,7 +71,7 @@ type NodeRolloutSpec struct {
 	PinnedRevision string `json:"pinnedRevision,omitempty"`
 }
 
-// OnFailure is what follows a failed analysis.
+// OnFailure names the action after a failed analysis.
 type OnFailure string
 
 // What may follow a failed analysis.
@@ -101,12 +101,12 @@ type NodePoolSelector struct {
 //
 // +kubebuilder:validation:XValidation:message="a step must have exactly one of 'nodes', 'percent' and 'pause'",rule="[has(self.nodes), has(self.percent), has(self.pause)].filter(x, x).size() == 1"
 type RolloutStep struct {
-	// Nodes is how many nodes may have the new revision.
+	// Nodes limits the nodes with the new revision.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
 	Nodes *int32 `json:"nodes,omitempty"`
-	// Percent is which part of the nodes may have the new revision, rounded up.
+	// Percent limits the nodes with the new revision, as a part of all, rounded up.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=100
 	// +optional
@@ -116,7 +116,7 @@ type RolloutStep struct {
 	Pause *RolloutPause `json:"pause,omitempty"`
 }
 
-// RolloutPause is how long to wait; without a duration, until `joiner rollout resume`.
+// RolloutPause stops a rollout for a duration; without one, until `joiner rollout resume`.
 type RolloutPause struct {
 	// Duration of the pause.
 	// +kubebuilder:validation:Schemaless
@@ -126,9 +126,9 @@ type RolloutPause struct {
 	Duration *karpv1.Duration `json:"duration,omitempty"`
 }
 
-// RolloutAnalysis is what a new revision must not do.
+// RolloutAnalysis sets the limits beyond which a new revision fails.
 type RolloutAnalysis struct {
-	// ReadyWithin is how long a new node may take until it is initialized, and how long it may be NotReady after that.
+	// ReadyWithin limits the time until a new node is initialized, and the time that it may be NotReady after that.
 	// 10m where it is not given.
 	// +kubebuilder:validation:Schemaless
 	// +kubebuilder:validation:Type=string
@@ -148,8 +148,8 @@ type RolloutAnalysis struct {
 	// +listType=set
 	// +optional
 	Alarms []string `json:"alarms,omitempty"`
-	// MinPods is how many pods must run on new nodes, whose workloads have pods on old nodes too, before they are
-	// compared. 5 where it is not given.
+	// MinPods sets the number of pods on new nodes, of workloads with pods on old nodes too, that a comparison needs. 5
+	// where it is not given.
 	// +kubebuilder:validation:Minimum=1
 	// +kubebuilder:validation:Maximum=10000
 	// +optional
@@ -187,16 +187,16 @@ type NodeRolloutStatus struct {
 	// Step is the index of the step that is being taken.
 	// +optional
 	Step int32 `json:"step,omitempty"`
-	// StepStarted is when the step began.
+	// StepStarted is the time when the step began.
 	// +optional
 	StepStarted *metav1.Time `json:"stepStarted,omitempty"`
-	// NewNodes is how many nodes have the revision.
+	// NewNodes is the number of nodes with the revision.
 	// +optional
 	NewNodes int32 `json:"newNodes,omitempty"`
-	// OldNodes is how many have another.
+	// OldNodes is the number of nodes with another revision.
 	// +optional
 	OldNodes int32 `json:"oldNodes,omitempty"`
-	// AllowedNodes is how many nodes may have had the revision so far.
+	// AllowedNodes is the number of nodes that the steps so far let have the revision.
 	// +optional
 	AllowedNodes int32 `json:"allowedNodes,omitempty"`
 	// Tried are the NodeClaims that were launched with the revision.
@@ -209,11 +209,11 @@ type NodeRolloutStatus struct {
 	// +listMapKey=controller
 	// +optional
 	OldPods []OldPods `json:"oldPods,omitempty"`
-	// FailedRevisions are those that failed or were aborted, the latest last.
+	// FailedRevisions lists revisions that failed or were aborted, the latest last.
 	// +listType=atomic
 	// +optional
 	FailedRevisions []string `json:"failedRevisions,omitempty"`
-	// Evidence is what the analysis found, in words.
+	// Evidence lists the findings of the analysis, in words.
 	// +listType=atomic
 	// +optional
 	Evidence []string `json:"evidence,omitempty"`
@@ -251,7 +251,7 @@ type OldPods struct {
 	// Bad ones of them.
 	// +optional
 	Bad int32 `json:"bad,omitempty"`
-	// Left is when the last of them had left.
+	// Left is the time when the last of them had left.
 	// +optional
 	Left *metav1.Time `json:"left,omitempty"`
 }
