@@ -83,10 +83,12 @@ func TestConstantsVary(t *testing.T) {
 
 // Families count alike, however many workloads they have, and what went wrong is told.
 func TestComparison(t *testing.T) {
-	was := []row{{"half-empty-1", 10, 0, 1, 0}, {"half-empty-2", 10, 0, 1, 0}, {"jobs", 20, 0, 2, 0}}
-	now := []row{{"half-empty-1", 11, 1, 2, 0}, {"half-empty-2", 10, 0, 2, 0}, {"jobs", 19, 0, 2, 1}}
+	was := []row{{"half-empty-1", 10, 0, 0, 1, 0}, {"half-empty-2", 10, 0, 0, 1, 0}, {"jobs", 20, 0, 50, 2, 0},
+		{"w1", 1, 0, 9, 9, 0}}
+	now := []row{{"half-empty-1", 11, 1, 0, 2, 0}, {"half-empty-2", 10, 0, 0, 2, 0}, {"jobs", 19, 0, 60, 2, 1}}
 	got := compareRows("without x", was, outcome{Rows: now}).String()
-	want := "| without x | +0.00 % | +5.00 % half-empty | +10.00 % half-empty-1 | 1.50 | +1 pods without a node 1 rules broken |"
+	want := "| without x | +0.00 % | +5.00 % half-empty | +10.00 % half-empty-1 | 1.50 | " +
+		"+1 pods without a node +20.0 % pods moved 1 rules broken |"
 	if got != want {
 		t.Errorf("%s\nwant %s", got, want)
 	}

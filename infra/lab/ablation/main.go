@@ -1,6 +1,7 @@
 // Command ablation says what each layer and each constant of the search for cheap nodes brings: it takes a layer out,
 // or halves or doubles a constant, builds the packer with that change, packs workloads, and compares prices and
-// processor time with those of the packer as it is. A run that was ended goes on where it was.
+// processor time with those of the packer as it is. For changes of pkg/disruption it consolidates clusters instead.
+// A run that was ended goes on where it was.
 package main
 
 import (
@@ -23,9 +24,12 @@ func main() {
 	pack := flag.Bool("pack", false, "pack the workloads by this very program and print a line of JSON for each")
 	layers := flag.String("layers", "infra/lab/ablation/layers.txt", "file with the layers that can be taken out")
 	rooms := flag.String("rooms", "pkg/scheduling/packing,pkg/scheduling/search,pkg/scheduling/lowerbound,"+
-		"pkg/scheduling/prices", "folders whose constants are halved and doubled; none when empty")
+		"pkg/scheduling/prices,pkg/disruption,pkg/disruption/simulator",
+		"folders whose constants are halved and doubled; none when empty")
 	only := flag.String("only", "", "regular expression of the names of variants to try")
 	work := flag.Int("milliseconds", 0, "bound of the work of a plan, as the setting packingMilliseconds; 0 for none")
+	clusters := flag.String("clusters", "-sizes 200 -seeds 1,2,3", "arguments of infra/lab/bench/disruption, for "+
+		"variants of pkg/disruption")
 	state := flag.String("state", ".local/ablation", "folder that keeps what was measured at a commit")
 	out := flag.String("out", "infra/lab/ablation/results.md", "page to write")
 	flag.Usage = func() {
@@ -48,7 +52,8 @@ func main() {
 		variants, err = chooseVariants(variants, *only)
 	}
 	if err == nil {
-		err = measureAll(variants, runner{folder: *state, work: *work, workloads: flag.Args()}, *out)
+		err = measureAll(variants, runner{folder: *state, work: *work,
+			workloads: flag.Args(), clusters: *clusters}, *out)
 	}
 	if err != nil {
 		log.Fatal(err)

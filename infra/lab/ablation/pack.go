@@ -19,6 +19,7 @@ type row struct {
 	Workload  string
 	HourlyUSD float64 // of new nodes, as the plan checker adds them up
 	Unplaced  int     // pods
+	Moved     int     // pods, by consolidation
 	CPU       float64 // seconds that the program itself spent on the processor
 	Wrong     int     // rules that the plan checker found broken
 }
@@ -47,7 +48,8 @@ func packWorkloads(w io.Writer, files []string, work int) error {
 			return fmt.Errorf("pack %s: %w", path, err)
 		}
 		r := plancheck.CheckPlacement(f, m, p)
-		text, err := json.Marshal(row{f.Name, r.HourlyUSD, r.Unplaced, p.PlanUserSeconds, len(r.Violations)})
+		text, err := json.Marshal(row{Workload: f.Name, HourlyUSD: r.HourlyUSD, Unplaced: r.Unplaced,
+			CPU: p.PlanUserSeconds, Wrong: len(r.Violations)})
 		if err != nil {
 			return err
 		}

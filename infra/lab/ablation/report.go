@@ -11,18 +11,23 @@ import (
 
 // comparison is a variant beside the packer as it is.
 type comparison struct {
-	name     string
-	byFamily map[string]float64 // the mean change of the price, as a part of it
-	most     float64            // the largest change
-	where    string             // the workload that it is of
-	cpu      float64            // how many times the processor time
-	unplaced int                // pods more without a node
-	wrong    int                // broken rules
-	failed   string
+	name        string
+	byFamily    map[string]float64 // the mean change of the price, as a part of it
+	most        float64            // the largest change
+	where       string             // the workload that it is of
+	cpu         float64            // how many times the processor time
+	unplaced    int                // pods more without a node
+	moved       int                // pods, by consolidation
+	movedBefore int
+	wrong       int // broken rules
+	failed      string
 }
 
-// familyOf returns the family of a workload: its name up to its seed, its size or its form.
+// familyOf returns the family of a workload: its name up to its seed, its size or its form; what stands before a slash.
 func familyOf(workload string) string {
+	if family, _, is := strings.Cut(workload, "/"); is {
+		return family
+	}
 	if at := strings.LastIndexByte(workload, '-'); at > 0 {
 		return workload[:at]
 	}
@@ -34,7 +39,11 @@ func compareRows(name string, was []row, now outcome) comparison {
 	c := comparison{name: name, byFamily: map[string]float64{}, most: math.Inf(-1), failed: now.Failed}
 	before, after := 0.0, 0.0
 	workloads := map[string]float64{}
-	for i, r := range now.Rows {
+	for _, r := range now.Rows {
+		i := slices.IndexFunc(was, func(w row) bool { return w.Workload == r.Workload })
+		if i < 0 {
+			continue
+		}
 		w := was[i]
 		change := 0.0
 		if w.HourlyUSD > 0 {
@@ -47,6 +56,7 @@ func compareRows(name string, was []row, now outcome) comparison {
 			c.most, c.where = change, r.Workload
 		}
 		before, after = before+w.CPU, after+r.CPU
+		c.movedBefore, c.moved = c.movedBefore+w.Moved, c.moved+r.Moved
 		c.unplaced, c.wrong = c.unplaced+r.Unplaced-w.Unplaced, c.wrong+r.Wrong
 	}
 	c.cpu = after / before
@@ -82,6 +92,9 @@ func (c comparison) String() string {
 	if c.unplaced != 0 {
 		remark = fmt.Sprintf("%+d pods without a node", c.unplaced)
 	}
+	if c.moved != c.movedBefore {
+		remark += fmt.Sprintf(" %+.1f %% pods moved", 100*(float64(c.moved)/float64(c.movedBefore)-1))
+	}
 	if c.wrong != 0 {
 		remark += fmt.Sprintf(" %d rules broken", c.wrong)
 	}
@@ -92,8 +105,8 @@ func (c comparison) String() string {
 // writePage writes the page of results of the variants that were measured.
 func writePage(variants []variant, known map[string]outcome, commit string) string {
 	var b strings.Builder
-	fmt.Fprintf(&b, "# What layers and constants bring\n\n`make ablation` wrote this at %s. Prices are those of new nodes, "+
-		"beside the packer as it is; CPU is a ratio.\n\n", commit)
+	fmt.Fprintf(&b, "# What layers and constants bring\n\n`make ablation` wrote this at %s. Prices are those of new "+
+		"nodes or, in the family consolidation, of all nodes at rest, beside the code as it is; CPU is a ratio.\n\n", commit)
 	b.WriteString("| change | mean of families | worst family | worst workload | CPU | |\n|---|---|---|---|---|---|\n")
 	for _, v := range variants[1:] {
 		if of, measured := known[v.Name]; measured {
