@@ -30,8 +30,9 @@ func (ps *pass) consolidationCandidates() []*stateNode {
 		func(n *stateNode) bool { return ps.candidates.mayDisrupt(n, v1.DisruptionUnderutilized) })
 }
 
-// maxRetries caps the times that a set of nodes is asked about again without the nodes that stood in its way.
-const maxRetries = 3
+// maxRounds caps how often a plan about a set of nodes is made: each time without the nodes that stood in the way, or
+// with nodes for the pods that were left.
+const maxRounds = 3
 
 // evaluation is the result of evaluating a set of nodes.
 type evaluation struct {
@@ -48,7 +49,7 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 	set = withoutRefused(slices.SortedFunc(slices.Values(set), byWaste), IneligiblePodsUnschedulable,
 		co.splitAffinityGroups(set))
 	out := evaluation{earnsUSD: math.NaN()}
-	for i := range maxRetries {
+	for i := range maxRounds {
 		if len(set) == 0 {
 			return out
 		}

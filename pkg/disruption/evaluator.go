@@ -2,6 +2,7 @@ package disruption
 
 import (
 	"cmp"
+	"math"
 	"slices"
 	"strings"
 
@@ -70,10 +71,7 @@ func (ev *Evaluator) estimateNode(b *simulator.Simulator, n *stateNode, left []*
 	return usd, usd > 0
 }
 
-// noOffering all prices, USD per hour.
-const noOffering = 1e9
-
-// minCost returns the least that a pod like this one costs on new nodes, USD per hour, or noOffering.
+// minCost returns the least that a pod like this one costs on new nodes, USD per hour, or infinity.
 func (ev *Evaluator) minCost(b *simulator.Simulator, p *cluster.Pod) float64 {
 	p = b.Representative(p)
 	usd, known := ev.minCostOf[p]
@@ -85,7 +83,7 @@ func (ev *Evaluator) minCost(b *simulator.Simulator, p *cluster.Pod) float64 {
 }
 
 // podPrice returns what new nodes cost at least for the pod, USD per hour, shared as well as it can be with all pods
-// that move, or noOffering.
+// that move, or infinity.
 func (ev *Evaluator) podPrice(p *cluster.Pod) float64 {
 	if ev.podPrices == nil {
 		ev.podPrices = ev.state.resolveOfferings().PodPrices(ev.state.snapshot, MayEmpty(ev.state.snapshot))
@@ -93,8 +91,10 @@ func (ev *Evaluator) podPrice(p *cluster.Pod) float64 {
 	if usd, ok := ev.podPrices[p.Key()]; ok {
 		return usd
 	}
-	usd, _ := ev.state.resolveOfferings().MinPodPrice(*p)
-	return usd
+	if usd, ok := ev.state.resolveOfferings().MinPodPrice(*p); ok {
+		return usd
+	}
+	return math.Inf(1)
 }
 
 // departingNodes returns the names of the nodes that this pass has taken.
@@ -126,7 +126,7 @@ func (ev *Evaluator) sortByWaste(all []*stateNode) {
 	for _, n := range all {
 		n.waste = n.price
 		for _, p := range n.moving {
-			if usd := ev.minCost(b, p); usd < noOffering {
+			if usd := ev.minCost(b, p); !math.IsInf(usd, 1) {
 				n.waste -= usd
 			}
 		}

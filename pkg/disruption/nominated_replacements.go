@@ -13,9 +13,6 @@ import (
 // that are held do not depend on what it does with the room that is open. So they are made for the pods that it leaves
 // without a place.
 
-// maxFills caps the times that pods that are left are given more new nodes.
-const maxFills = 4
-
 // planOverflow returns the plan for the pods of the set in which the scheduler fills the room that is open, and what it
 // leaves gets new nodes. It is false where some find no place in the end. places is where pods go, by key, whose
 // constraints a simulator does not model.
@@ -26,7 +23,7 @@ func (ev *Evaluator) planOverflow(set []*stateNode, places map[string]string) (p
 		if len(left) == 0 {
 			return p, ev.packerAgrees(set, p.Launches)
 		}
-		if fills == maxFills {
+		if fills == maxRounds {
 			return plan.Plan{}, false
 		}
 		more := ev.launchesFor(left, set, p.Launches)

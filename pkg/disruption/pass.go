@@ -47,7 +47,7 @@ func decideMeasured(st *State, m Memory) (Plan, Memory, int) {
 	p.Eligible = ps.candidates.eligibleByReason()
 	ps.hibernatePools(&p)
 	after := Memory{Quiet: st.quiet, Drifted: m.Drifted, Tried: m.Tried, LastWasDrift: m.LastWasDrift, Search: m.Search,
-		Overruns: m.Overruns.decayAt(st.now()), Report: m.Report, Failed: pr.failures, FailedInRow: pr.inRow,
+		Overruns: st.late, Report: m.Report, Failed: pr.failures, FailedInRow: pr.inRow,
 		StalledSince: pr.stalled, OrphanedSince: orphaned}
 	ps.confirmProposals(m.Proposals, &p, &after)
 	moves := ps.searchCommands(&p, &after)

@@ -75,9 +75,8 @@ func (pb payback) passesThresholds(set []*stateNode, c Command) bool {
 }
 
 // passesBalanced applies the rule of the policy Balanced to each pool that has it: the part of the pool's price that is
-// saved must be at least half of the part of the pool's disruption cost that is spent.
+// saved must be at least half of the part of the pool's disruption cost that is spent, as in Karpenter's Balanced.
 func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
-	const least = 0.5
 	type share struct{ price, moves, allPrice, allMoves float64 }
 	pools := map[string]*share{}
 	total := 0.0
@@ -101,7 +100,7 @@ func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
 	}
 	for _, p := range pools { // each on its own, so the order does not matter
 		saved := c.SavesUSD * p.price / total
-		if saved/p.allPrice < least*p.moves/p.allMoves {
+		if 2*saved/p.allPrice < p.moves/p.allMoves {
 			return false
 		}
 	}
@@ -109,10 +108,11 @@ func (pb payback) passesBalanced(set []*stateNode, c Command) bool {
 }
 
 // writePayback writes on the replacements until when the command has paid for moving the pods, at the rate at which it
-// saves. The cost of running old and new nodes side by side is not part of that: it is spent by then.
+// saves, and for replaceTimeout at least. The cost of running old and new nodes side by side is not part of that: it is
+// spent by then.
 func (pb payback) writePayback(c Command) {
 	paid := time.Duration(pb.evictionCostUSD(c) / c.SavesUSD * float64(time.Hour))
-	until := pb.now.Add(max(paid, minRetention))
+	until := pb.now.Add(max(paid, replaceTimeout))
 	for i := range c.Launches {
 		l := &c.Launches[i]
 		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
@@ -121,6 +121,3 @@ func (pb payback) writePayback(c Command) {
 		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = until.UTC().Format(time.RFC3339)
 	}
 }
-
-// minRetention is for how long replacements are left alone at least.
-const minRetention = 10 * time.Minute

@@ -6,7 +6,8 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 )
 
-// minPodEventInterval is the least time between pod events that are written onto a NodeClaim.
+// minPodEventInterval is the least time between pod events that are written onto a NodeClaim: Karpenter's rule for
+// status.lastPodEventTime.
 const minPodEventInterval = 10 * time.Second
 
 // PodStability says since when the pods of a node are the same.

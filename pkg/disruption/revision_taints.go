@@ -28,10 +28,6 @@ func (pr *progress) taintFailedRevisions(p *Plan) {
 	}
 }
 
-// mostClosed is the longest time that nodes of previous revisions take no pods because another is drained. A drain that
-// takes longer is held up by those who own its pods, and others want the room.
-const mostClosed = 10 * time.Minute
-
 // trialDrain is a command of a NodeRollout that drains nodes for the revision that is tried.
 type trialDrain struct {
 	rollout string
@@ -39,10 +35,11 @@ type trialDrain struct {
 	pods    []*cluster.Pod // that have not left
 }
 
-// drainsUnderWay returns the drains of nodes for revisions that are tried, unless they are held up.
+// drainsUnderWay returns the drains of nodes for revisions that are tried. One that takes longer than replaceTimeout is
+// held up by those who own its pods, and others want the room.
 func (pr *progress) drainsUnderWay() (out []trialDrain) {
 	for _, n := range pr.state.nodes {
-		if !n.isPrevious() || !n.Deleting() || !pr.state.now().Before(n.Claim.Deleting.Add(mostClosed)) {
+		if !n.isPrevious() || !n.Deleting() || !pr.state.now().Before(n.Claim.Deleting.Add(replaceTimeout)) {
 			continue
 		}
 		if m, _ := markOf(*n.Claim); m.Reason == v1.DisruptionDrifted {

@@ -16,9 +16,6 @@ import (
 const (
 	// costMargin is the cost of new nodes as a multiple of the least that the pods on them could cost.
 	costMargin = 1.03
-	// likelyShare is the part of what a set promises that it may well earn, and minAsked how many questions are asked
-	// regardless: after these a search that has found something goes on only for sets of which that part is more.
-	likelyShare, minAsked = 0.7, 6
 	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what
 	// 500 nodes took until they were at rest went into the last two thousandths of their price.
 	minSavingsShare = 0.0005
@@ -142,8 +139,8 @@ func (s *setSearch) evaluateSets(sets []candidateSet) {
 	})
 	for _, x := range sets {
 		switch {
-		case x.usd < s.minEarnings || s.refused[x.id] || s.fallsShort(x) || s.found &&
-			x.usd*s.successShare() <= s.eval.payback.netEarningsUSD(s.best):
+		case x.usd < s.minEarnings || s.refused[x.id] || s.fallsShort(x) ||
+			s.found && x.usd <= s.eval.payback.netEarningsUSD(s.best):
 			continue
 		case !s.mayEvaluate(x):
 			s.unfinished = true
@@ -180,14 +177,6 @@ func (s *setSearch) dropRoomOfSets() {
 			n.reviewConsolidation(refusal{})
 		}
 	}
-}
-
-// successShare returns the part of its estimate for which a set is asked about.
-func (s *setSearch) successShare() float64 {
-	if s.eval.meter.asked < minAsked {
-		return 1
-	}
-	return likelyShare
 }
 
 // fallsShort reports whether sets of about that size have earned less than estimated by more than the set promises.
@@ -254,8 +243,7 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 		}
 		usd, left := s.eval.simulateSavings([]*stateNode{n})
 		i := slices.IndexFunc(left, func(p *cluster.Pod) bool {
-			return s.eval.minCost(s.eval.consolidationSimulator(),
-				p) >= noOffering
+			return math.IsInf(s.eval.minCost(s.eval.consolidationSimulator(), p), 1)
 		})
 		switch {
 		case usd > 0 && usd < s.minEarnings:

@@ -74,13 +74,12 @@ func (st *State) podsByKeys(keys []string) (out []*cluster.Pod) {
 // unschedulable. It is false when that does not end, or costs more than spare, USD per hour.
 func (ev *Evaluator) withOverflowNodes(from *baseline, set []*stateNode, p plan.Plan, spare float64) ([]plan.Launch,
 	bool) {
-	const most = 3
 	b := ev.simulatorOf(from)
 	defer b.UndoTo(b.Mark())
 	moving := ev.removeNodes(b, set)
 	planned := p.NodeByPod()
 	launches, more := p.Launches, p.Launches
-	for range most {
+	for range maxRounds {
 		for i, l := range more {
 			name := fmt.Sprintf("launch %d", len(launches)-len(more)+i)
 			for _, pod := range l.Pods {

@@ -29,9 +29,11 @@ type disruptionRules struct {
 }
 
 const (
-	// confirmAfter is the age at which a proposal is begun.
+	// confirmAfter is the age at which a proposal is begun: Karpenter's rule that consolidation is validated anew after
+	// 15 seconds.
 	confirmAfter = 15 * time.Second
-	// replaceTimeout is by when a command is done that is not taken back.
+	// replaceTimeout is by when a command is done that is not taken back: Karpenter's rule for commands whose
+	// replacements do not become ready.
 	replaceTimeout = 10 * time.Minute
 )
 
@@ -75,6 +77,7 @@ type stateNode struct {
 type State struct {
 	snapshot  cluster.Snapshot
 	rules     disruptionRules
+	late      Overruns                                                        // that the rules reckon with
 	types     func(cluster.Pool) []instancetypes.Type                         // what a pool may launch
 	typeIn    func(pool cluster.Pool, name string) (instancetypes.Type, bool) // as the pool sees it
 	sells     binpack.Offerings
@@ -102,7 +105,9 @@ func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, c *Cache) *
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	s.Rules.MaxClaims = ceiling.MostClaims(s)
-	st := &State{snapshot: s, rules: m.Overruns.decayAt(s.Now).reduceRules(rulesOf(s.Rules)),
+	rules := rulesOf(s.Rules)
+	late := m.Overruns.decayAt(s.Now).upTo(rules.steps)
+	st := &State{snapshot: s, rules: late.reduceRules(rules), late: late,
 		types: overlays.ByPool(s, sells), sells: sells, nodeIndex: newNodeIndex(s),
 		quietPeriods: quietPeriods{s.Now, map[string]PodStability{}},
 		virtual:      map[string]bool{}, keepsRoom: map[string]bool{},

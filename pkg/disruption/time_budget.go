@@ -1,6 +1,9 @@
 package disruption
 
-import "time"
+import (
+	"math/bits"
+	"time"
+)
 
 // Overruns counts the passes that may have been cut off by the time limit of a function, which loses what they learnt.
 // Each of them halves what a pass asks, so that the next ones end; where even one question is too much, nothing is
@@ -13,16 +16,13 @@ type Overruns struct {
 const (
 	// forgivenAfter is after how long one overrun is not counted any more.
 	forgivenAfter = time.Hour
-	// maxOverruns caps the overruns that are counted: beyond that no pass asks anything.
-	maxOverruns = 10
-
-	noTime = "passes ran out of time: for a while nothing is asked that takes long"
+	noTime        = "passes ran out of time: for a while nothing is asked that takes long"
 )
 
 // RunLate returns what a pass remembers, in place of m, as long as it may be cut off: one overrun more.
 func (m Memory) RunLate(now time.Time) Memory {
 	m.Overruns = m.Overruns.decayAt(now)
-	m.Overruns = Overruns{min(m.Overruns.Times+1, maxOverruns), now}
+	m.Overruns = Overruns{m.Overruns.Times + 1, now}
 	return m
 }
 
@@ -39,6 +39,12 @@ func (o Overruns) decayAt(now time.Time) Overruns {
 		return Overruns{}
 	}
 	return Overruns{o.Times - 1, now}
+}
+
+// upTo returns the overruns that count where a pass may ask so many questions: one more than these asks nothing either.
+func (o Overruns) upTo(questions int) Overruns {
+	o.Times = min(o.Times, bits.Len(uint(questions)))
+	return o
 }
 
 // reduceRules returns the rules for passes that ask that much less.

@@ -3,6 +3,8 @@ package disruption
 import (
 	"testing"
 	"time"
+
+	"joiner.sh/pkg/model/cluster"
 )
 
 // Passes that came late are forgiven one by one, an hour after each other, and a clock that is set back makes nobody
@@ -30,8 +32,12 @@ func TestPassesThatCameLateAreForgiven(t *testing.T) {
 	for range 40 {
 		m = m.RunLate(now)
 	}
-	if want := (Overruns{10, now}); m.Overruns != want {
-		t.Errorf("forty of them: %v, want %v", m.Overruns, want)
+	counted := m.Overruns.upTo(24)
+	if want := (Overruns{5, now}); counted != want || counted.reduceRules(disruptionRules{steps: 24}).steps != 0 {
+		t.Errorf("forty of them, once a pass of 24 questions ends: %v, want %v, which asks nothing", counted, want)
+	}
+	if got := newState(cluster.Snapshot{Now: now}, m, nil, nil); got.late != counted || got.rules.steps != 0 {
+		t.Errorf("a pass reckons with %v and asks %d questions", got.late, got.rules.steps)
 	}
 	if m = (Memory{Overruns: Overruns{3, now.Add(-90 * time.Minute)}}); m.RunLate(now).Overruns != (Overruns{3, now}) {
 		t.Errorf("one more an hour and a half later: %v, want 3", m.RunLate(now).Overruns)

@@ -58,8 +58,8 @@ func meetsAny(n *Node, alternatives [][]requirements.Requirement) bool {
 
 // freeShare is the mean part of CPU and memory that stays free, as kube-scheduler scores nodes by default.
 func (n *Node) freeShare(need resources.List) float64 {
-	return float64(n.free.CPU-need.CPU)/float64(max(n.all.CPU, 1)) +
-		float64(n.free.Memory-need.Memory)/float64(max(n.all.Memory, 1))
+	cpu, memory := float64(max(n.all.CPU, 1)), float64(max(n.all.Memory, 1))
+	return float64(n.free.CPU)/cpu + float64(n.free.Memory)/memory - float64(need.CPU)/cpu - float64(need.Memory)/memory
 }
 
 // ByKey sorts pods by namespace and name.

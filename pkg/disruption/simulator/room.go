@@ -9,7 +9,7 @@ import (
 )
 
 // nodesPerBlock is the number of nodes in a block: as many as a word has bits.
-const nodesPerBlock = 64
+const nodesPerBlock = bits.UintSize
 
 // nodeBlock bounds the room of the nodes of a block, so that a search passes over those that cannot be the emptiest.
 type nodeBlock struct {
@@ -20,9 +20,6 @@ type nodeBlock struct {
 
 // cpuMemoryBounds is CPU in millicores and memory in bytes.
 type cpuMemoryBounds struct{ cpu, memory int64 }
-
-// boundError is more than rounding makes of a sum of a few shares.
-const boundError = 1e-9
 
 // findBounds looks at the nodes of a block that are not gone.
 func findBounds(nodes []*Node) nodeBlock {
@@ -38,14 +35,14 @@ func findBounds(nodes []*Node) nodeBlock {
 	return b
 }
 
-// maxFreeShare is at least what freeShare is of any node of the block for a pod that needs that much. fits is false
-// where none has the room.
+// maxFreeShare is at least what freeShare is of any node of the block for a pod that needs that much: its terms are
+// bounds of the same terms in the same order, and rounding keeps their order. fits is false where none has the room.
 func (b *nodeBlock) maxFreeShare(need resources.List) (share float64, fits bool) {
 	if b.free.cpu < need.CPU || b.free.memory < need.Memory {
 		return 0, false
 	}
 	return b.share - float64(need.CPU)/float64(max(b.all.cpu, 1)) -
-		float64(need.Memory)/float64(max(b.all.memory, 1)) + boundError, true
+		float64(need.Memory)/float64(max(b.all.memory, 1)), true
 }
 
 // nodeBlocks are all blocks, in the order of the nodes.
@@ -72,7 +69,7 @@ func (blocks *nodeBlocks) forgetBounds(n *Node) {
 // admission is the nodes whose labels and taints admit pods that are alike in what they ask of these.
 type admission struct {
 	pod   *cluster.Pod // any one of them
-	words []uint64     // a bit for each node, by index
+	words []uint       // a bit for each node, by index
 	count int
 }
 
@@ -88,7 +85,7 @@ func (a *admission) addNode(n *Node) {
 }
 
 func (a *admission) removeNode(n *Node) {
-	word, bit := &a.words[n.index/nodesPerBlock], uint64(1)<<(n.index%nodesPerBlock)
+	word, bit := &a.words[n.index/nodesPerBlock], uint(1)<<(n.index%nodesPerBlock)
 	if *word&bit != 0 {
 		*word &^= bit
 		a.count--
@@ -126,7 +123,7 @@ type roomSearch struct {
 // lookAtBlock looks at the nodes of a block that admit the pod. Of nodes that are as empty the first one wins.
 func (r *roomSearch) lookAtBlock(i int) {
 	for word := r.admit.words[i]; word != 0; word &= word - 1 {
-		n := r.sim.nodes[i*nodesPerBlock+bits.TrailingZeros64(word)]
+		n := r.sim.nodes[i*nodesPerBlock+bits.TrailingZeros(word)]
 		if n.gone || n.held || n.free.CPU < r.need.CPU || n.free.Memory < r.need.Memory {
 			continue
 		}
