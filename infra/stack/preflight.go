@@ -12,10 +12,10 @@ import (
 const sizedLike = "provision"
 
 // preflightPlan returns what the preflight is told that the stack makes.
-func preflightPlan(s scope, functions []function) preflight.Plan {
+func preflightPlan(s scope, functions []function) preflight.StackPlan {
 	set := s.props.Stack
 	all, notices := s.props.reservedByAll(functions)
-	p := preflight.Plan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
+	p := preflight.StackPlan{Cluster: s.cluster, Observe: s.props.Functions.Mode == settings.ModeObserve,
 		NodeRole: set.NodeRole, WindowsNodeRole: set.WindowsNodeRole, NodePolicies: set.NodePolicies,
 		VPC: set.VPCID, Subnets: set.SubnetIDs, Endpoints: set.VPCEndpoints,
 		Reserved: all, ForNotices: notices, ForReservations: s.props.ReservationConcurrency,

@@ -91,7 +91,7 @@ func fingerprint(text string) string {
 
 // plans returns what the stack is to make and, in an update, what it has made. An older version of the stack did not
 // say all of it: then what is to be made counts as made.
-func plans(e cfn.Event, cluster, region string) (plan preflight.Plan, before *preflight.Plan) {
+func plans(e cfn.Event, cluster, region string) (plan preflight.StackPlan, before *preflight.StackPlan) {
 	plan, _ = preflight.ReadPlan(e.ResourceProperties, region)
 	plan.Cluster = cluster
 	if e.RequestType != cfn.RequestUpdate {
@@ -109,11 +109,11 @@ func plans(e cfn.Event, cluster, region string) (plan preflight.Plan, before *pr
 }
 
 // readFacts finds out the facts, and whether a permission was missing for that.
-type readFacts func(context.Context, preflight.Plan) (preflight.Facts, bool, error)
+type readFacts func(context.Context, preflight.StackPlan) (preflight.Facts, bool, error)
 
 // readPermitted asks again for a while when a permission is missing: what CloudFormation grants to a new role takes
 // some seconds until it counts everywhere.
-func readPermitted(ctx context.Context, read readFacts, p preflight.Plan,
+func readPermitted(ctx context.Context, read readFacts, p preflight.StackPlan,
 	poll, patience time.Duration) (preflight.Facts, error) {
 	end := time.NewTimer(patience)
 	defer end.Stop()

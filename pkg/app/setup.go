@@ -226,7 +226,7 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 		Observe:  set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
 		Access: setup.Access{Role: textProperty(e, "RoleArn"), External: set.Manifests == settings.ManifestsExternal,
-			Cluster: a.Preflight(preflight.Plan{Cluster: set.ClusterName, Region: cfg.Region}, found)}}
+			Cluster: a.Preflight(preflight.StackPlan{Cluster: set.ClusterName, Region: cfg.Region}, found)}}
 	s.Access.Inside = textProperty(e, "Inside") == "true"
 	if !set.IsolatedVPC {
 		s.SpotRole = discovery.SpotRole{IAM: iam.NewFromConfig(cfg)}

@@ -59,12 +59,12 @@ func (f forgetFlags) runForget(ctx context.Context, term terminalOutput, in io.R
 	if err != nil {
 		return err
 	}
-	marks := store.NewUnavailableOfferings(l.kube, time.Now)
+	offerings := store.NewUnavailableOfferings(l.kube, time.Now)
 	known := forget.Known{Now: time.Now()}
 	if known.Classes, err = l.kube.ListClasses(ctx); err != nil {
 		return unreachableHint(l, err)
 	}
-	if known.Marks, err = marks.ListRemembered(ctx); err != nil {
+	if known.Unavailable, err = offerings.ListRemembered(ctx); err != nil {
 		return unreachableHint(l, err)
 	}
 	load, err := f.readCatalogLoudly(ctx, term)
@@ -87,7 +87,7 @@ func (f forgetFlags) runForget(ctx context.Context, term terminalOutput, in io.R
 			return err
 		}
 	}
-	errs := []error{marks.ForgetMarks(ctx, p.Marks)}
+	errs := []error{offerings.ForgetUnavailable(ctx, p.Unavailable)}
 	for _, name := range p.Classes {
 		errs = append(errs, forgetOfClass(ctx, l, name, f.Type))
 	}

@@ -58,7 +58,7 @@ func (f doctorFlags) checkBeforeDeploy(ctx context.Context) (findings.List, erro
 
 // deployedPlan returns what the stack has made, nil when it was never deployed. It is all of the plan when its
 // functions are there, since only the stack itself knows what it was deployed with.
-func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan preflight.Plan) (*preflight.Plan, error) {
+func deployedPlan(ctx context.Context, c *lambda.Client, n naming.Names, plan preflight.StackPlan) (*preflight.StackPlan, error) {
 	_, err := c.GetFunctionConfiguration(ctx, &lambda.GetFunctionConfigurationInput{
 		FunctionName: aws.String(n.Function("setup"))})
 	switch {

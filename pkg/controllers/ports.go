@@ -111,10 +111,10 @@ type RemainingCapacity interface {
 
 // UnavailableOfferings remembers what EC2 refused to sell, for all functions.
 type UnavailableOfferings interface {
-	// ListUnavailable lists the marks in force.
+	// ListUnavailable lists the offerings that are unavailable now, and for whom.
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
-	// MarkUnavailable marks offerings for the given time or, when they keep failing, longer. May be repeated.
-	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
+	// MarkUnavailable makes offerings unavailable for the given time or, when they keep failing, longer. May be repeated.
+	MarkUnavailable(ctx context.Context, unavailable []instancetypes.UnavailableOffering, d time.Duration) error
 }
 
 // CatalogReader gives the catalog: the stored one, or the built-in snapshot with a reason why.

@@ -18,8 +18,8 @@ import (
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
-// Outcome holds what a pass decides.
-type Outcome struct {
+// Decision holds what a pass decides.
+type Decision struct {
 	Replacements []interruption.PendingReplacement // nodes to be left, as far as budgets let them go now
 	Plan         plan.Plan
 	Aside        []cluster.Aside // what the decision fails about: it is to be in the next pass's snapshot
@@ -30,8 +30,8 @@ const mostTries = 40
 
 // Decide says what a pass does about the snapshot. Where the search for a lower price fails, the plan is the one that
 // it would begin with. Pods and NodePools about which the rest fails are left out: the others get what they need.
-func Decide(s cluster.Snapshot) Outcome {
-	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Outcome]{Take: decideWhole, Quick: decideQuickly,
+func Decide(s cluster.Snapshot) Decision {
+	d := faultisolation.Decide(s, s.Aside, faultisolation.Decision[Decision]{Take: decideWhole, Quick: decideQuickly,
 		Tries: mostTries})
 	out := d.Out
 	out.Plan.Faults, out.Aside = d.Faults, d.Aside
@@ -47,13 +47,13 @@ func Decide(s cluster.Snapshot) Outcome {
 }
 
 // decideQuickly is decideWhole without the search for a lower price.
-func decideQuickly(s cluster.Snapshot) Outcome {
+func decideQuickly(s cluster.Snapshot) Decision {
 	s.Rules.PackingIterations = cluster.NoIterations
 	return decideWhole(s)
 }
 
 // decideWhole is the decision about all that is in the snapshot.
-func decideWhole(s cluster.Snapshot) Outcome {
+func decideWhole(s cluster.Snapshot) Decision {
 	s = nomination.ResolveOwnerNominations(s)
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
 	withoutSurplus := s
@@ -61,7 +61,7 @@ func decideWhole(s cluster.Snapshot) Outcome {
 		withoutSurplus = withoutClaims(s, staticcapacity.SurplusNodes(s))
 	}
 	asked := stoppedcapacity.IsAsked(s)
-	var out Outcome
+	var out Decision
 	if asked {
 		out = packWithStopped(s, withoutSurplus)
 	} else {
@@ -83,7 +83,7 @@ func decideWhole(s cluster.Snapshot) Outcome {
 
 // packWithStopped is packWithReplacements where pods may have stopped nodes. Those that were asked to start already are
 // on their way.
-func packWithStopped(s, withoutSurplus cluster.Snapshot) Outcome {
+func packWithStopped(s, withoutSurplus cluster.Snapshot) Decision {
 	const rounds = 3 // each packs all pods again
 	free, requested := stoppedcapacity.Startable(s)
 	free = ceiling.WithinPace(s, free)
@@ -117,7 +117,7 @@ func refillBuffers(s cluster.Snapshot, p *plan.Plan) {
 // nodes that static pools have too many are going. Where that finds no room for all pods of such a node, the node
 // stays, nothing is launched for the rest of its pods, and what it would have taken of its pool's budgets is for
 // others, which are asked about in turn.
-func packWithReplacements(s, withoutSurplus cluster.Snapshot) (out Outcome) {
+func packWithReplacements(s, withoutSurplus cluster.Snapshot) (out Decision) {
 	const rounds = 3 // each packs all pods again
 	noRoom := map[string]string{}
 	for range rounds {

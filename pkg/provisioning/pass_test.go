@@ -16,7 +16,8 @@ import (
 )
 
 // TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2
-// disturb the node then; "sells", which has EC2 sell a few types; and "decide", which prints the plan of a pass and which nodes wait to be left.
+// disturb the node then; "sells", which has EC2 sell a few types; and "decide", which prints the plan of a pass and
+// which nodes wait to be left.
 func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(scenario.Words(), "decide", "budget POOL NODES", "leave NODE IN", "sells")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
@@ -54,7 +55,7 @@ func TestScenarios(t *testing.T) {
 	})
 }
 
-func decided(o provisioning.Outcome) string {
+func decided(o provisioning.Decision) string {
 	out := o.Plan.String() + "\n"
 	for _, g := range o.Replacements {
 		out += g.Claim + ": " + cmp.Or(g.Wait, "may go") + "\n"

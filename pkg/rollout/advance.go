@@ -10,9 +10,9 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// Outcome holds what is to be done about a rollout: to keep the class as a revision, to store the status, to tell of
+// Plan holds what is to be done about a rollout: to keep the class as a revision, to store the status, to tell of
 // it, and to forget revisions. They are done in this order, and each may be repeated.
-type Outcome struct {
+type Plan struct {
 	Keep   string // the revision to keep; empty for none
 	Status cluster.RolloutStatus
 	Events []cluster.Event
@@ -29,8 +29,8 @@ const timeForm = "2006-01-02 15:04:05 UTC"
 
 // Advance takes the next step of the rollout. The revision that the class has when it is first seen is trusted; each
 // other one is tried. A revision that failed is tried again only when people resume it.
-func Advance(s cluster.Snapshot, r cluster.Rollout) Outcome {
-	out := Outcome{Status: r.Status}
+func Advance(s cluster.Snapshot, r cluster.Rollout) Plan {
+	out := Plan{Status: r.Status}
 	st := &out.Status
 	st.Refused, st.Unavailable, st.Message, st.ResumeToken = "", "", "", ""
 	st.NoAlarm = alarmProblem(r)
@@ -58,7 +58,7 @@ type advance struct {
 	r     cluster.Rollout
 	class string
 	now   string // the revision that the class has, empty while nobody knows
-	out   *Outcome
+	out   *Plan
 }
 
 // keepCurrent keeps the class as it is, if no revision is like it. The first one is good.

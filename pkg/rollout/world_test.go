@@ -42,7 +42,7 @@ func class(hash, image string) instancetypes.Class {
 
 // advance is a pass of disrupt until it has stored the status; stop is where it dies: before it keeps a revision, or
 // before it stores the status.
-func (w *world) advance(stop string) rollout.Outcome {
+func (w *world) advance(stop string) rollout.Plan {
 	s := w.snapshot()
 	r := s.Rollouts[0]
 	r.Workloads = rollout.CountPods(s, r)

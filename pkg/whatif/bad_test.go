@@ -58,8 +58,8 @@ func TestQuestionsWithoutAnAnswer(t *testing.T) {
 	}
 }
 
-// A pod that nobody models for its claims gets no node by a selector that is called as one of them; what the selector or
-// the node affinity itself is refused for goes with it.
+// A pod that nobody models for its claims gets no node by a selector that is called as one of them; what the selector
+// or the node affinity itself is refused for goes with it.
 func TestRefusedSelectors(t *testing.T) {
 	for pod, want := range map[string][]string{
 		"select gpu=true\nunmodelled ResourceClaimTemplate gpu: request g has selectors of its own": nil,
@@ -101,7 +101,7 @@ func TestManyNodePoolsAreMuchWork(t *testing.T) {
 // What scripts read keeps its names.
 func TestNamesOfTheAnswer(t *testing.T) {
 	e := Edit{Kind: "Pod", Namespace: "shop", Name: "web", Field: "spec.tolerations", From: "a", To: "b", Place: "manifest"}
-	got, err := json.Marshal([]any{Answer{Changes: []Change{{[]Edit{e}, Outcome{Brings: "room", AddsUSD: 0.1, Others: []string{"shop/a"}}}},
+	got, err := json.Marshal([]any{Answer{Changes: []Change{{[]Edit{e}, ChangeEffect{Brings: "room", AddsUSD: 0.1, Others: []string{"shop/a"}}}},
 		Tried: []Edit{e}, Unasked: 1, Questions: 2, Work: 3}, Protection{Guard: "g", Nodes: 1, DailyUSD: 2, Together: []string{"h"}}})
 	edit := `{"kind":"Pod","namespace":"shop","name":"web","field":"spec.tolerations","from":"a","to":"b","place":"manifest"}`
 	want := `[{"changes":[{"edits":[` + edit + `],"brings":"room","addsUSD":0.1,"others":["shop/a"]}],"tried":[` + edit + `],"unasked":1,"questions":2,"work":3},` +
@@ -111,7 +111,8 @@ func TestNamesOfTheAnswer(t *testing.T) {
 	}
 }
 
-// A label may have an empty value: it is one more value to select, to give and to take away, and no edit changes nothing.
+// A label may have an empty value: it is one more value to select, to give and to take away, and no edit changes
+// nothing.
 func TestLabelsWithAnEmptyValue(t *testing.T) {
 	w := scenario.Scripted(t, "type m.l cpu=2000 mem=8192 milliusd=96", "pool p\nlabel team=", "pool q\nlabel rack=one\ntaint a:NoSchedule", "pods x cpu=500 mem=512\nselect rack=")
 	said, patches := []string{}, []string{}

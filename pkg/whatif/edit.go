@@ -74,11 +74,11 @@ func (e Edit) String() string {
 // Change is one edit, or two where no single one helps, that changes the answer.
 type Change struct {
 	Edits []Edit `json:"edits"`
-	Outcome
+	ChangeEffect
 }
 
-// Outcome holds the effect of a change.
-type Outcome struct {
+// ChangeEffect holds the effect of a change.
+type ChangeEffect struct {
 	// the node that the pod comes to, or what becomes of the node
 	Brings string `json:"brings"`
 	// what new nodes cost more than without the change, USD per hour; below zero for what is saved

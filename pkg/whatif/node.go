@@ -26,7 +26,7 @@ func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, c
 	}
 	c := &disruption.Cache{}
 	q := newQuestion(s, most, func(f family) bool { return f.launches },
-		func(s cluster.Snapshot) (Outcome, bool) { return goes(s, m, sells, c, claim) })
+		func(s cluster.Snapshot) (ChangeEffect, bool) { return goes(s, m, sells, c, claim) })
 	if _, ok := q.answer(s); ok {
 		return Answer{}
 	}
@@ -57,9 +57,9 @@ func nodeFamilies(s cluster.Snapshot, claim string) []family {
 
 // goes returns the fate of the node, if disruption may take it.
 func goes(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, cache *disruption.Cache, claim string) (
-	out Outcome, ok bool) {
+	out ChangeEffect, ok bool) {
 	if slices.ContainsFunc(staticcapacity.SurplusNodes(s), func(r plan.Removal) bool { return r.Claim == claim }) {
-		return Outcome{Brings: "its NodePool has one node less"}, true
+		return ChangeEffect{Brings: "its NodePool has one node less"}, true
 	}
 	c, ok := disruption.AskAbout(s, m, sells, cache, claim)
 	if !ok {

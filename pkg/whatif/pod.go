@@ -133,7 +133,7 @@ func (pl *placing) plan(s cluster.Snapshot, about string) (plan.Plan, bool) {
 }
 
 // answer returns where the pod comes to in the snapshot.
-func (pl *placing) answer(s cluster.Snapshot) (out Outcome, placed bool) {
+func (pl *placing) answer(s cluster.Snapshot) (out ChangeEffect, placed bool) {
 	p, ok := pl.plan(s, pl.key)
 	if !ok {
 		return out, false

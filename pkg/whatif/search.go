@@ -60,7 +60,7 @@ func inSteps(pool string, was, step, count int64, to func(n int64) Edit) family 
 type question struct {
 	in          cluster.Snapshot  // with the answer
 	sure        *cluster.Snapshot // in which a change has to help too, where in has fewer pods and less search
-	answer      func(s cluster.Snapshot) (Outcome, bool)
+	answer      func(s cluster.Snapshot) (ChangeEffect, bool)
 	takes       func(p cluster.Pool) bool // whether the API server does
 	rivals      func(f family) bool       // whether others may take what its edits give
 	helped      map[string]bool           // places that an edit was found of
@@ -69,7 +69,7 @@ type question struct {
 }
 
 func newQuestion(s cluster.Snapshot, most Limits, rivals func(f family) bool,
-	answer func(s cluster.Snapshot) (Outcome, bool)) *question {
+	answer func(s cluster.Snapshot) (ChangeEffect, bool)) *question {
 	return &question{in: s, answer: answer, takes: most.Accept, rivals: rivals,
 		helped: map[string]bool{}, left: cmp.Or(most.Work, DefaultWork)}
 }
@@ -106,7 +106,7 @@ func (q *question) mayHelp(edits []Edit) bool {
 }
 
 // askAbout reports what the edits bring in the snapshot, and whether they change the answer: no where no work is left.
-func (q *question) askAbout(s cluster.Snapshot, edits []Edit) (out Outcome, ok bool) {
+func (q *question) askAbout(s cluster.Snapshot, edits []Edit) (out ChangeEffect, ok bool) {
 	work := WorkOf(s)
 	if q.left < work {
 		q.short = true
@@ -169,7 +169,7 @@ func (q *question) smallest(f family, beside ...Edit) (c Change, ok bool) {
 		return c, ok
 	}
 	if out, sure := q.askAbout(*q.sure, c.Edits); sure {
-		c.Outcome = out
+		c.ChangeEffect = out
 		return c, true
 	}
 	return q.smallestIn(*q.sure, f, beside)
@@ -179,7 +179,7 @@ func (q *question) smallestIn(in cluster.Snapshot, f family, beside []Edit) (c C
 	try := func(e Edit) (Change, bool) {
 		edits := append(slices.Clone(beside), e)
 		out, ok := q.askAbout(in, edits)
-		return Change{Edits: edits, Outcome: out}, ok
+		return Change{Edits: edits, ChangeEffect: out}, ok
 	}
 	c, ok = try(f.widest())
 	if !ok {
@@ -257,7 +257,7 @@ func (q *question) pairs(all []family) (out []Change) {
 func (q *question) helpfulHalf(pair Change, helps bool) (half Change, alone bool) {
 	for i := 0; helps && q.sure != nil && i < len(pair.Edits) && !alone; i++ {
 		half.Edits = pair.Edits[i : i+1]
-		half.Outcome, alone = q.askAbout(*q.sure, half.Edits)
+		half.ChangeEffect, alone = q.askAbout(*q.sure, half.Edits)
 	}
 	return half, alone
 }

@@ -43,7 +43,7 @@ func TestAPodThatWritesMoreThanTheVolumeHolds(t *testing.T) {
 func TestChangesAreInOrderOfTheirCost(t *testing.T) {
 	tenth := 0.1
 	change := func(name string, usd float64, others ...string) Change {
-		return Change{[]Edit{{Kind: "Pod", Name: name, Field: "x"}}, Outcome{AddsUSD: usd, Others: others}}
+		return Change{[]Edit{{Kind: "Pod", Name: name, Field: "x"}}, ChangeEffect{AddsUSD: usd, Others: others}}
 	}
 	all := []Change{change("dear", 0.4), change("two", 0.3, "a", "b"), change("one", tenth+0.2, "a"), change("cheap", -1, "a", "b", "c")}
 	slices.SortStableFunc(all, compareChanges)

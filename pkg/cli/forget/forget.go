@@ -19,24 +19,24 @@ import (
 
 // Known holds all that was learned.
 type Known struct {
-	Classes []awsv1.EC2NodeClass // sorted by name
-	Marks   []instancetypes.NotedMark
-	Now     time.Time
+	Classes     []awsv1.EC2NodeClass // sorted by name
+	Unavailable []instancetypes.NotedMark
+	Now         time.Time
 }
 
 // Filter limits what is dropped to an EC2NodeClass and an instance type. Empty fields limit nothing.
 type Filter struct{ Class, Type string }
 
-// Plan holds what is dropped.
-type Plan struct {
-	Lines   []string // one for each thing, for people
-	Classes []string // that carry some of it, by name
-	Marks   []instancetypes.UnavailableOffering
+// DropPlan holds what is dropped.
+type DropPlan struct {
+	Lines       []string // one for each thing, for people
+	Classes     []string // that carry some of it, by name
+	Unavailable []instancetypes.UnavailableOffering
 }
 
-// PlanDrop says what there is to drop. With a class, marks that are about no class stay; with a type, those that are
+// PlanDrop says what there is to drop. With a class, entries that are about no class stay; with a type, those that are
 // about all types.
-func PlanDrop(k Known, f Filter) (p Plan) {
+func PlanDrop(k Known, f Filter) (p DropPlan) {
 	for i := range k.Classes {
 		c := &k.Classes[i]
 		if f.Class != "" && f.Class != c.Name {
@@ -53,17 +53,17 @@ func PlanDrop(k Known, f Filter) (p Plan) {
 			p.Classes = append(p.Classes, c.Name)
 		}
 	}
-	for _, m := range k.Marks {
+	for _, m := range k.Unavailable {
 		if f.Class != "" && f.Class != classOf(m) || f.Type != "" && f.Type != m.Type {
 			continue
 		}
-		p.Lines, p.Marks = append(p.Lines, markText(m, k.Now)), append(p.Marks, m.UnavailableOffering)
+		p.Lines, p.Unavailable = append(p.Lines, entryText(m, k.Now)), append(p.Unavailable, m.UnavailableOffering)
 	}
 	return p
 }
 
-// CheckNames refuses a class that neither is there nor has marks, and a type of which nothing is known: such names are
-// slips. Sold reports whether EC2 sells a type.
+// CheckNames refuses a class that neither is there nor has entries, and a type of which nothing is known: such names
+// are slips. Sold reports whether EC2 sells a type.
 func CheckNames(k Known, f Filter, sold func(instanceType string) bool) error {
 	var errs []error
 	named := func(c awsv1.EC2NodeClass) bool { return c.Name == f.Class }
@@ -84,7 +84,7 @@ func CheckNames(k Known, f Filter, sold func(instanceType string) bool) error {
 	return errors.Join(errs...)
 }
 
-// classOf is the EC2NodeClass that the mark is about, empty for one that is about all.
+// classOf is the EC2NodeClass that the entry is about, empty for one that is about all.
 func classOf(m instancetypes.NotedMark) string {
 	name, of := strings.CutPrefix(m.Scope, instancetypes.ClassScope(""))
 	if !of {
@@ -93,8 +93,8 @@ func classOf(m instancetypes.NotedMark) string {
 	return name
 }
 
-// markText says what a mark has Joiner do, or did.
-func markText(m instancetypes.NotedMark, now time.Time) string {
+// entryText says what an entry has Joiner do, or did.
+func entryText(m instancetypes.NotedMark, now time.Time) string {
 	class, instanceType := m.ClassType()
 	about, does, did := offeringText(m), "unavailable", "was unavailable"
 	switch {

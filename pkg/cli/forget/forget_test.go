@@ -33,7 +33,7 @@ func known() forget.Known {
 			class("empty", "", ""),
 			class("odd", "[", "{"),
 		},
-		Marks: []instancetypes.NotedMark{
+		Unavailable: []instancetypes.NotedMark{
 			mark(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "", "", "InsufficientInstanceCapacity", time.Minute),
 			mark(instancetypes.OfferingKey{CapacityType: "spot"}, "", "", "MaxSpotInstanceCountExceeded", -time.Minute),
 			mark(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "ec2nodeclass/default", "", "InternalError", time.Minute),
@@ -75,8 +75,8 @@ func TestWhatIsDropped(t *testing.T) {
 		p := forget.PlanDrop(known(), c.f)
 		slices.Sort(p.Lines)
 		slices.Sort(c.lines)
-		if diff := cmp.Diff(c.lines, p.Lines); diff != "" || strings.Join(p.Classes, " ") != c.classes || len(p.Marks) != c.marks {
-			t.Errorf("%s: of classes %q, %d marks, %s", name, p.Classes, len(p.Marks), diff)
+		if diff := cmp.Diff(c.lines, p.Lines); diff != "" || strings.Join(p.Classes, " ") != c.classes || len(p.Unavailable) != c.marks {
+			t.Errorf("%s: of classes %q, %d marks, %s", name, p.Classes, len(p.Unavailable), diff)
 		}
 	}
 }

@@ -7,7 +7,7 @@ import (
 
 // measureNotice counts a notice that was handled, and the claim that it deleted. What EC2 takes back soon is measured
 // by how long that took since EC2 said so. A state is no notice: there is one for every instance that comes or goes.
-func (c *Controller) measureNotice(n interruption.Notice, o interruption.Outcome) {
+func (c *Controller) measureNotice(n interruption.Notice, o interruption.Response) {
 	if c.Metrics == nil {
 		return
 	}

@@ -234,7 +234,7 @@ func (c *Controller) handleOne(ctx context.Context, n interruption.Notice, claim
 }
 
 func (c *Controller) decideOn(ctx context.Context, n interruption.Notice,
-	claims []cluster.Claim) (interruption.Outcome, error) {
+	claims []cluster.Claim) (interruption.Response, error) {
 	switch n.Kind {
 	case interruption.Spot, interruption.Reservation:
 		return interruption.Interrupted(n, claims, c.Now()), nil
@@ -247,7 +247,7 @@ func (c *Controller) decideOn(ctx context.Context, n interruption.Notice,
 }
 
 // logNotice logs the notice. It is the one place that every notice of ours and of others passes once it was decided.
-func (c *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
+func (c *Controller) logNotice(n interruption.Notice, o interruption.Response) {
 	if !o.Found {
 		c.Log.Info("notice about an instance that is not ours", "kind", string(n.Kind), "instance", n.Instance,
 			"outcome", o.Why)
@@ -264,7 +264,7 @@ func (c *Controller) logNotice(n interruption.Notice, o interruption.Outcome) {
 // anybody is asked to drain, and a drain begins when provision has had the replacement launched. Where EC2 takes the
 // instance back within minutes all of it comes after the taint: whoever else is slow, no pod is to come to a node that
 // ends in any case. Without permission to write it only logs all that.
-func (c *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+func (c *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Response) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		controllers.LogDryRun(c.Log, outcomeActions(o)...)
 		return err
@@ -303,7 +303,7 @@ func (c *Controller) applyDecision(ctx context.Context, n interruption.Notice, o
 }
 
 // outcomeActions says in words what applyDecision does, in its order.
-func outcomeActions(o interruption.Outcome) (actions []string) {
+func outcomeActions(o interruption.Response) (actions []string) {
 	add := func(needed bool, format string, args ...any) {
 		if needed {
 			actions = append(actions, fmt.Sprintf(format, args...))
@@ -327,7 +327,7 @@ func outcomeActions(o interruption.Outcome) (actions []string) {
 
 // deleteInterruptedClaim marks the offering, writes onto the claim what is to be known when it goes, and deletes it.
 func (c *Controller) deleteInterruptedClaim(ctx context.Context, n interruption.Notice,
-	o interruption.Outcome) error {
+	o interruption.Response) error {
 	if err := c.markUnavailable(ctx, n, o); err != nil {
 		return err
 	}
@@ -370,7 +370,7 @@ func (a pendingConfirmations) awaitConfirmations(ctx context.Context) error {
 	return errors.Join(errs...)
 }
 
-func (c *Controller) markUnavailable(ctx context.Context, n interruption.Notice, o interruption.Outcome) error {
+func (c *Controller) markUnavailable(ctx context.Context, n interruption.Notice, o interruption.Response) error {
 	if len(o.Unavailable) == 0 {
 		return nil
 	}
@@ -381,7 +381,7 @@ func (c *Controller) markUnavailable(ctx context.Context, n interruption.Notice,
 	return c.Unavailable.MarkUnavailable(ctx, o.Unavailable, period)
 }
 
-func noticeAnnotations(o interruption.Outcome) map[string]string {
+func noticeAnnotations(o interruption.Response) map[string]string {
 	set := map[string]string{}
 	if !o.Deadline.IsZero() {
 		set[v1.AnnotationTerminationTimestamp] = o.Deadline.UTC().Format(time.RFC3339)

@@ -142,7 +142,7 @@ func (f *ForeignInstances) withoutForeign(notices []interruption.Notice, now tim
 
 // readNode reads the claim's node; it has no name if there is none. A node of that name may be another instance's by
 // now: names are made of addresses, and those are used again.
-func (c *Controller) readNode(ctx context.Context, o interruption.Outcome) (cluster.Node, error) {
+func (c *Controller) readNode(ctx context.Context, o interruption.Response) (cluster.Node, error) {
 	if o.Claim.NodeName == "" || !o.DeleteClaim && len(o.Tell) == 0 && o.Pods == interruption.LeaveToDrain && !o.Drain {
 		return cluster.Node{}, nil
 	}
@@ -154,7 +154,7 @@ func (c *Controller) readNode(ctx context.Context, o interruption.Outcome) (clus
 }
 
 // recordNotice writes the events on the claim and its node.
-func (c *Controller) recordNotice(ctx context.Context, o interruption.Outcome, node cluster.Node) {
+func (c *Controller) recordNotice(ctx context.Context, o interruption.Response, node cluster.Node) {
 	about := []cluster.Event{{Kind: "NodeClaim", Name: o.Claim.Name, UID: o.Claim.UID}}
 	if node.Name != "" {
 		about = append(about, cluster.Event{Kind: "Node", Name: node.Name, UID: node.UID})

@@ -11,7 +11,7 @@ import (
 // decideRebalance decides about a rebalance recommendation, for whose pools and in which numbers somebody has to be
 // asked.
 func (c *Controller) decideRebalance(ctx context.Context, n interruption.Notice,
-	claims []cluster.Claim) (interruption.Outcome, error) {
+	claims []cluster.Claim) (interruption.Response, error) {
 	o := interruption.DecideRebalance(n, claims, c.Rebalance, c.Now())
 	if !o.Found {
 		return o, nil

@@ -20,7 +20,7 @@ const parallelPods = 10
 // clearNode keeps new pods off a node marked for deletion. Where an instance ends or has ended it takes the pods away
 // too, and when it is gone it lets go of node and claim, in this order: once the claim is gone nobody looks after its
 // node.
-func (c *Controller) clearNode(ctx context.Context, o interruption.Outcome, n cluster.Node) error {
+func (c *Controller) clearNode(ctx context.Context, o interruption.Response, n cluster.Node) error {
 	if n.Name != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release {
 		// A node that was replaced meanwhile needs no taint, and lifecycle sets it again.
 		if err := c.Nodes.TaintForTermination(ctx, n); err != nil && !controllers.IsConflict(err) {

@@ -121,15 +121,15 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			return append(done, claims...), errors.Join(failed, err)
 		}
 		l.p.Log.Info(order.String())
-		got, marks, launchErr := l.p.Fleet.LaunchBatch(ctx, order, launch.ClientToken(b.ID, attemptOf(claims[0])))
+		got, unavailable, launchErr := l.p.Fleet.LaunchBatch(ctx, order, launch.ClientToken(b.ID, attemptOf(claims[0])))
 		launchErr = avoidRefused(l.p, claims[0], order, launchErr)
 		back(got)
 		no, refused := errors.AsType[*instancetypes.NoCapacityError](launchErr)
 		if refused {
-			marks = append(marks, no.Marks...)
+			unavailable = append(unavailable, no.Unavailable...)
 			l.tellOfSpotRole(ctx, claims[0], no)
 		}
-		if err := l.markUnavailable(ctx, marks); err != nil {
+		if err := l.markUnavailable(ctx, unavailable); err != nil {
 			return append(done, claims...), errors.Join(failed, err)
 		}
 		served, rest, err := l.assignInstances(ctx, claims, order, got)

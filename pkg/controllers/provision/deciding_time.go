@@ -53,7 +53,7 @@ func demandMilliseconds(ctx context.Context, c *Controller) int {
 }
 
 // decideAndLog makes the plan and logs it; false where that takes too long.
-func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Outcome,
+func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Decision,
 	bool) {
 	s.Aside = c.Aside.list
 	s.Rules.PackingMilliseconds = c.packingMilliseconds(ctx, s.Pods)
@@ -77,7 +77,7 @@ func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 
 // decideInTime is the decision about the snapshot, or false where it takes too long. Then the next ones are about less:
 // of the namespaces whose pods are most work, those pods are left out that are most of it.
-func decideInTime(ctx context.Context, c *Controller, s cluster.Snapshot) (out provisioning.Outcome, ok bool) {
+func decideInTime(ctx context.Context, c *Controller, s cluster.Snapshot) (out provisioning.Decision, ok bool) {
 	s.Follower = stopWhenLate(ctx, c.Now, s.Follower)
 	defer func() {
 		said := recover()

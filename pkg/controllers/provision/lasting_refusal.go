@@ -11,10 +11,10 @@ import (
 )
 
 // avoidRefused returns the error of a launch as the next launch is to read it. After half of the launch time-out in
-// which EC2 refused for one reason it is a *instancetypes.NoCapacityError. That marks all offerings of the order for
-// the claim's EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods go to other
-// NodePools. The other classes have their offerings still, for the cause may be in this one. A throttle or a failure of
-// EC2 says nothing about offerings.
+// which EC2 refused for one reason it is a *instancetypes.NoCapacityError. That makes all offerings of the order
+// unavailable for the claim's EC2NodeClass: what else the claim allows is asked for, and where that is nothing its pods
+// go to other NodePools. The other classes have their offerings still, for the cause may be in this one. A throttle or
+// a failure of EC2 says nothing about offerings.
 func avoidRefused(controller *Controller, c cluster.Claim, o launch.Order, err error) error {
 	if !isRefused(err) {
 		return err
@@ -27,7 +27,7 @@ func avoidRefused(controller *Controller, c cluster.Claim, o launch.Order, err e
 	}
 	no := &instancetypes.NoCapacityError{}
 	for _, f := range o.Offerings() {
-		no.Marks = append(no.Marks, instancetypes.UnavailableOffering{OfferingKey: f,
+		no.Unavailable = append(no.Unavailable, instancetypes.UnavailableOffering{OfferingKey: f,
 			Scope: instancetypes.ClassScope(c.ClassKey()), Why: reason + ": " + message})
 	}
 	return no

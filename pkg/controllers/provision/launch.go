@@ -20,7 +20,7 @@ import (
 	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
 
-// maxAttempts bounds the requests for one claim in one pass; each one marks what was refused as unavailable.
+// maxAttempts bounds the requests for one claim in one pass; after each one what was refused is unavailable.
 const maxAttempts = 8
 
 // claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be unavailable,
@@ -34,7 +34,7 @@ type claimLauncher struct {
 	unavailable []instancetypes.UnavailableOffering
 	classes     map[string]*awsv1.EC2NodeClass
 	market      func(cluster.Pool) []instancetypes.Type // what a pool can buy; nil if nobody asked yet
-	marked      int                                     // how many marks it reckons with
+	reckoned    int                                     // how many unavailable offerings it reckons with
 	coming      subnetAddresses                         // what launches of this pass take
 
 	ordering sync.Mutex // held while an order is chosen
@@ -68,10 +68,10 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 			return c, err
 		}
 		l.p.Log.Info(order.String())
-		instance, marks, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
+		instance, unavailable, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
 		err = avoidRefused(l.p, c, order, err)
 		back(isStarted(instance))
-		if markErr := l.markUnavailable(ctx, marks); markErr != nil {
+		if markErr := l.markUnavailable(ctx, unavailable); markErr != nil {
 			return c, markErr
 		}
 		no, refused := errors.AsType[*instancetypes.NoCapacityError](err)
@@ -81,7 +81,7 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 		case refused:
 			l.p.Log.Warn("claim "+c.Name, "outcome", no.Error())
 			l.tellOfSpotRole(ctx, c, no)
-			if err := l.markUnavailable(ctx, no.Marks); err != nil {
+			if err := l.markUnavailable(ctx, no.Unavailable); err != nil {
 				return c, err
 			}
 		case isTokenUsed(err):
@@ -113,7 +113,7 @@ func (l *claimLauncher) chooseOrder(w launchTarget) (o launch.Order, back func([
 	if w.mayRun && cannotLaunch(err) {
 		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is
 		// unavailable by now.
-		o, err = l.chooseTypes(w, l.withoutMarked(nil)(l.poolOf(w.claim)))
+		o, err = l.chooseTypes(w, l.withoutUnavailable(nil)(l.poolOf(w.claim)))
 	}
 	if err != nil {
 		return o, nil, err
@@ -215,7 +215,7 @@ func (l *claimLauncher) recordUnlaunched(ctx context.Context, c cluster.Claim, r
 
 // tellOfSpotRole writes the event when spot is refused for want of the service-linked role.
 func (l *claimLauncher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no *instancetypes.NoCapacityError) {
-	for _, u := range no.Marks {
+	for _, u := range no.Unavailable {
 		if u.Why != awserrors.SpotRoleMissing {
 			continue
 		}
@@ -248,19 +248,19 @@ func (l *claimLauncher) typeOf(c cluster.Claim, name string) (instancetypes.Type
 	return instancetypes.Type{}, false
 }
 
-// typesFor returns what the claim's pool can buy under the overlays. The catalog is resolved again only after new
-// marks.
+// typesFor returns what the claim's pool can buy under the overlays. The catalog is resolved again only after
+// new ones are unavailable.
 func (l *claimLauncher) typesFor(c cluster.Claim) []instancetypes.Type {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	if l.market == nil || l.marked != len(l.unavailable) {
-		l.marked, l.market = len(l.unavailable), l.withoutMarked(l.unavailable)
+	if l.market == nil || l.reckoned != len(l.unavailable) {
+		l.reckoned, l.market = len(l.unavailable), l.withoutUnavailable(l.unavailable)
 	}
 	return l.market(l.poolOf(c))
 }
 
-// withoutMarked returns a function that lists the types that pools can buy but for what is marked.
-func (l *claimLauncher) withoutMarked(unavailable []instancetypes.UnavailableOffering) func(
+// withoutUnavailable returns a function that lists the types that pools can buy without unavailable offerings.
+func (l *claimLauncher) withoutUnavailable(unavailable []instancetypes.UnavailableOffering) func(
 	cluster.Pool) []instancetypes.Type {
 	return overlays.ByPool(l.s, func(name string) []instancetypes.Type {
 		class, found := l.s.ClassOf(name)
@@ -278,17 +278,17 @@ func (l *claimLauncher) poolOf(c cluster.Claim) cluster.Pool {
 }
 
 // markUnavailable remembers refused offerings, here and for every other invocation.
-func (l *claimLauncher) markUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering) error {
-	if len(marks) == 0 {
+func (l *claimLauncher) markUnavailable(ctx context.Context, unavailable []instancetypes.UnavailableOffering) error {
+	if len(unavailable) == 0 {
 		return nil
 	}
 	l.mu.Lock()
-	for _, u := range marks {
+	for _, u := range unavailable {
 		u.Until = l.p.Now().Add(l.p.UnavailableFor)
 		l.unavailable = append(l.unavailable, u)
 	}
 	l.mu.Unlock()
-	return l.p.Unavailable.MarkUnavailable(ctx, marks, l.p.UnavailableFor)
+	return l.p.Unavailable.MarkUnavailable(ctx, unavailable, l.p.UnavailableFor)
 }
 
 func (l *claimLauncher) readMarks() []instancetypes.UnavailableOffering {

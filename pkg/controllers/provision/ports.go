@@ -13,8 +13,8 @@ type Launcher interface {
 	// LaunchInstances starts one instance. The same token never starts a second one. It returns a
 	// *instancetypes.NoCapacityError when EC2 has none, or a *launch.TokenUsedError. After another error, if it has a
 	// method TokenSpent that reports true, the same token would bring the same error for ever; if it has a method
-	// Refused that reports true, EC2 answered no, and may answer otherwise when other offerings are asked for. Marks
-	// may come with an instance and with an error.
+	// Refused that reports true, EC2 answered no, and may answer otherwise when other offerings are asked for.
+	// Unavailable offerings may come with an instance and with an error.
 	LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
 		[]instancetypes.UnavailableOffering, error)
 	// LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error is what Launch would
@@ -32,7 +32,7 @@ type Tolerator interface {
 // PurchaseBrake remembers nodes that were bought in vain. It may be repeated.
 type PurchaseBrake interface {
 	// NoteUnusedNodes notes them, and by their instance ids those of which pods came to run after all. It returns the
-	// marks about the types of classes that are left out now.
+	// types of classes that are left out now.
 	NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
 		used []string) ([]instancetypes.UnavailableOffering, error)
 }

@@ -239,7 +239,7 @@ func (c *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims
 // it launched or deleted, and what became of the launches. A step that fails does not stop the others.
-func (c *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Outcome) (changed int,
+func (c *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided provisioning.Decision) (changed int,
 	made launchOutcome) {
 	replaced, decision := decided.Replacements, decided.Plan
 	deleted, removed := 0, 0
@@ -264,7 +264,7 @@ func (c *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 }
 
 // plannedActions says in words what applyPlan does, in its order.
-func plannedActions(s cluster.Snapshot, decided provisioning.Outcome) (actions []string) {
+func plannedActions(s cluster.Snapshot, decided provisioning.Decision) (actions []string) {
 	for _, one := range decided.Plan.Starts() {
 		actions = append(actions, one.String())
 	}

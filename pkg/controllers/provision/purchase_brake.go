@@ -13,7 +13,7 @@ import (
 
 // unusedNodes are nodes that were bought in vain, as one process saw them.
 type unusedNodes struct {
-	marks   []instancetypes.NotedMark  // that follow from them
+	noted   []instancetypes.NotedMark  // that follow from them
 	unnoted []instancetypes.UnusedNode // that could not be noted yet
 }
 
@@ -21,8 +21,8 @@ type unusedNodes struct {
 // process saw.
 func (u *unusedNodes) add(unused []instancetypes.UnusedNode, used []string, now time.Time) (
 	unnoted []instancetypes.UnusedNode, out []instancetypes.UnavailableOffering) {
-	u.marks, _ = instancetypes.NoteUnusedNodes(u.marks, unused, used, now)
-	for _, m := range u.marks {
+	u.noted, _ = instancetypes.NoteUnusedNodes(u.noted, unused, used, now)
+	for _, m := range u.noted {
 		if m.LeavesOut() && now.Before(m.Until) {
 			out = append(out, m.UnavailableOffering)
 		}
@@ -49,9 +49,9 @@ func withPurchaseBrake(ctx context.Context, c *Controller, s cluster.Snapshot) c
 		return s
 	}
 	noted := c.TryStep(ctx, &c.failed, "nodes that were bought in vain", func() error {
-		marks, err := c.Brake.NoteUnusedNodes(ctx, unused, used)
+		unavailable, err := c.Brake.NoteUnusedNodes(ctx, unused, used)
 		if err == nil {
-			seen = marks
+			seen = unavailable
 		}
 		return err
 	})

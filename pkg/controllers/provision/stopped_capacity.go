@@ -15,8 +15,8 @@ const startTries = 3
 // startStopped starts the stopped instances that pods are to have. Where EC2 refuses some, the pods are planned anew
 // without those, so that nodes are launched for them in the same pass. It returns the last decision with what it saw,
 // and how many instances were asked for; s is brought up to date.
-func startStopped(ctx context.Context, c *Controller, s *cluster.Snapshot, decided provisioning.Outcome,
-	start time.Time) (last provisioning.Outcome, seen cluster.Snapshot, started int, err error) {
+func startStopped(ctx context.Context, c *Controller, s *cluster.Snapshot, decided provisioning.Decision,
+	start time.Time) (last provisioning.Decision, seen cluster.Snapshot, started int, err error) {
 	seen = *s
 	var errs []error
 	for range startTries {

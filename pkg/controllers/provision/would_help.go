@@ -46,7 +46,7 @@ type helpFound struct {
 
 // unplacedWithHelp returns the pods that stay without a node, and what would give one to pods that have waited for
 // long, by pod. Nothing is searched for in a pass that has other things to do.
-func unplacedWithHelp(c *Controller, s cluster.Snapshot, decided provisioning.Outcome, busy bool) (
+func unplacedWithHelp(c *Controller, s cluster.Snapshot, decided provisioning.Decision, busy bool) (
 	unplaced []plan.Unplaced, help map[string]string) {
 	unplaced = interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced
 	if !busy {

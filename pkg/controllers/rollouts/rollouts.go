@@ -167,7 +167,7 @@ func (c *Controller) readAlarms(ctx context.Context, r *cluster.Rollout) {
 
 // apply keeps the revision, stores the status, tells of it, and forgets surplus revisions, in this order: a status
 // names no revision that is not kept.
-func (c *Controller) apply(ctx context.Context, s cluster.Snapshot, r *cluster.Rollout, out rollout.Outcome) error {
+func (c *Controller) apply(ctx context.Context, s cluster.Snapshot, r *cluster.Rollout, out rollout.Plan) error {
 	if out.Keep != "" {
 		if err := c.keep(ctx, s, *r, out.Keep); err != nil {
 			return err

@@ -39,10 +39,10 @@ type Starter struct {
 
 // started is the result of one start.
 type started struct {
-	claim   cluster.Claim
-	marks   []instancetypes.UnavailableOffering
-	refused bool
-	err     error
+	claim       cluster.Claim
+	unavailable []instancetypes.UnavailableOffering
+	refused     bool
+	err         error
 }
 
 // StartNodes notes on each claim that its instance is asked to start, starts it, and writes onto the claim that its
@@ -76,20 +76,20 @@ func (s *Starter) StartNodes(ctx context.Context, snapshot cluster.Snapshot, sta
 	}
 	_ = g.Wait() // every error is in outcomes
 	snapshot.Claims, snapshot.Unavailable = slices.Clone(snapshot.Claims), slices.Clone(snapshot.Unavailable)
-	var marks []instancetypes.UnavailableOffering
+	var unavailable []instancetypes.UnavailableOffering
 	var errs []error
 	refused := false
 	for i, o := range outcomes {
 		snapshot.Claims[at[starts[i].Claim]] = o.claim
-		marks, refused = append(marks, o.marks...), refused || o.refused
+		unavailable, refused = append(unavailable, o.unavailable...), refused || o.refused
 		errs = append(errs, controllers.IgnoreConflict(s.Log, o.err))
 	}
-	for _, u := range marks {
+	for _, u := range unavailable {
 		u.Until = s.Now().Add(s.UnavailableFor)
 		snapshot.Unavailable = append(snapshot.Unavailable, u)
 	}
-	if len(marks) > 0 {
-		errs = append(errs, s.Unavailable.MarkUnavailable(ctx, marks, s.UnavailableFor))
+	if len(unavailable) > 0 {
+		errs = append(errs, s.Unavailable.MarkUnavailable(ctx, unavailable, s.UnavailableFor))
 	}
 	return snapshot, refused, errors.Join(errs...)
 }
@@ -135,7 +135,7 @@ func (s *Starter) withdraw(ctx context.Context, c cluster.Claim, no *instancetyp
 	s.Log.Warn("claim "+c.Name+" is not started", "why", why.Error())
 	out := started{claim: notStartable(c), refused: true}
 	if no != nil {
-		out.marks = no.Marks
+		out.unavailable = no.Unavailable
 	}
 	written, err := s.Claims.AnnotateClaim(ctx, c, map[string]string{v1.AnnotationStartRequested: ""})
 	if err != nil {

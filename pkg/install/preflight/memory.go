@@ -24,7 +24,7 @@ func (c *checker) checkMemory() {
 
 // ChooseMemory returns the functions' memory for reading the cluster, in MiB: what the plan says or, for settings.Auto,
 // what suits the nodes, and never less than they have. A deployment while most nodes are away takes nothing from them.
-func ChooseMemory(p Plan, f Facts) int {
+func ChooseMemory(p StackPlan, f Facts) int {
 	if p.FunctionMemory > 0 {
 		return p.FunctionMemory
 	}

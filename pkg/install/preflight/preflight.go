@@ -17,8 +17,8 @@ import (
 	"joiner.sh/pkg/model/findings"
 )
 
-// Plan describes what a deployment is about to make.
-type Plan struct {
+// StackPlan describes what a deployment is about to make.
+type StackPlan struct {
 	Cluster, Region string
 	Role            string // ARN of the role that setup runs with
 	Observe         bool
@@ -92,7 +92,7 @@ type Subnet struct{ ID, VPC, Zone string }
 // Check finds everything that is wrong with deploying the plan. Before is what the stack has made already, nil when it
 // is deployed for the first time. Nothing keeps CloudFormation from going back to an older deployment: a refusal would
 // leave the stack in UPDATE_ROLLBACK_FAILED, from which no deployment leads. Nor is what is deployed already refused.
-func Check(p Plan, before *Plan, f Facts) findings.List {
+func Check(p StackPlan, before *StackPlan, f Facts) findings.List {
 	c := checker{plan: p, facts: f}
 	if before != nil {
 		c.before, c.update = *before, true
@@ -159,7 +159,7 @@ func Refusal(all findings.List) error {
 // checker gathers findings.
 type checker struct {
 	findings.List
-	plan, before Plan
+	plan, before StackPlan
 	update       bool // the stack is deployed
 	facts        Facts
 }
@@ -187,7 +187,7 @@ func (c *checker) refusesNothing() bool {
 
 // RollsBack reports whether CloudFormation surely goes back to the plan, an older deployment, after an update to
 // another failed.
-func (p Plan) RollsBack(from Plan) bool { return IsRollback(p.Deployment, from.Deployment) }
+func (p StackPlan) RollsBack(from StackPlan) bool { return IsRollback(p.Deployment, from.Deployment) }
 
 // IsRollback reports whether a deployment is older than the one before. Only times in RFC 3339 can be compared.
 func IsRollback(now, before string) bool {
@@ -197,7 +197,7 @@ func IsRollback(now, before string) bool {
 }
 
 // makesNoMoreThan reports whether two plans differ in which deployment they are alone.
-func (p Plan) makesNoMoreThan(deployed Plan) bool {
+func (p StackPlan) makesNoMoreThan(deployed StackPlan) bool {
 	p.Deployment = deployed.Deployment
 	return reflect.DeepEqual(p.Properties(), deployed.Properties())
 }

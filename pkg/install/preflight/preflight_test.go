@@ -14,21 +14,21 @@ import (
 
 // world is what a scenario changes of a deployment that nothing is wrong with.
 type world struct {
-	Plan   Plan
-	Before *Plan
+	Plan   StackPlan
+	Before *StackPlan
 	Facts  Facts
 }
 
 func well() world {
 	return world{
-		Plan: Plan{Cluster: "shop", Region: "us-west-2", MadeNodeRoles: []string{"KarpenterNodeRole-shop"}, Reserved: 204, ForNotices: 200, FunctionMemory: 1024},
+		Plan: StackPlan{Cluster: "shop", Region: "us-west-2", MadeNodeRoles: []string{"KarpenterNodeRole-shop"}, Reserved: 204, ForNotices: 200, FunctionMemory: 1024},
 		Facts: Facts{Cluster: Cluster{Name: "shop", Region: "us-west-2", Found: true, Status: "ACTIVE", Mode: "API", Public: true, Private: true, CIDRs: []string{"0.0.0.0/0"}},
 			Limit: 1000, Free: 1000},
 	}
 }
 
-// TestScenarios plays testdata: "check" prints what is found, and the refusal, of a deployment that is well but for what
-// is given as YAML.
+// TestScenarios plays testdata: "check" prints what is found, and the refusal, of a deployment that is well but for
+// what is given as YAML.
 func TestScenarios(t *testing.T) {
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -62,7 +62,7 @@ func TestScenarios(t *testing.T) {
 
 // The preflight reads what the stack wrote.
 func TestAPlanSurvivesItsProperties(t *testing.T) {
-	want := Plan{Cluster: "shop", Region: "us-west-2", Observe: true, NodeRole: "nodes", WindowsNodeRole: "windows", MadeNodeRoles: []string{"a", "b"}, NodePolicies: []string{"p"}, VPC: "vpc-1",
+	want := StackPlan{Cluster: "shop", Region: "us-west-2", Observe: true, NodeRole: "nodes", WindowsNodeRole: "windows", MadeNodeRoles: []string{"a", "b"}, NodePolicies: []string{"p"}, VPC: "vpc-1",
 		Subnets: []string{"subnet-1", "subnet-2"}, Endpoints: []string{"ec2"}, Reserved: 204, ForNotices: 200, ForReservations: 10, GivenRegion: "us-west-2", Push: true, ZonalShift: true, FunctionMemory: 1024, MemoryLike: "joiner-shop-provision", Deployment: "7"}
 	got, whole := ReadPlan(want.Properties(), "us-west-2")
 	if diff := cmp.Diff(want, got); diff != "" || !whole {

@@ -33,7 +33,7 @@ const (
 )
 
 // Properties are the plan as the stack hands it to its preflight. What it does not need of a plan is left out.
-func (p Plan) Properties() map[string]any {
+func (p StackPlan) Properties() map[string]any {
 	mode := "act"
 	if p.Observe {
 		mode = modeObserve
@@ -64,7 +64,7 @@ func (p Plan) Properties() map[string]any {
 
 // ReadPlan reads the plan from the properties of a request or of a template. What is no text, such as a reference that
 // nobody resolved, is empty. Whole is false for properties of a version of the stack that did not say everything.
-func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
+func ReadPlan(properties map[string]any, region string) (p StackPlan, whole bool) {
 	text := func(name string) string {
 		value, _ := properties[name].(string)
 		return value
@@ -84,7 +84,7 @@ func ReadPlan(properties map[string]any, region string) (p Plan, whole bool) {
 	if text(propertyMemory) == memoryAuto {
 		memory = settings.Auto
 	}
-	return Plan{Cluster: text(propertyCluster), Region: region, Role: text(propertyRole),
+	return StackPlan{Cluster: text(propertyCluster), Region: region, Role: text(propertyRole),
 		Observe: text(propertyMode) == modeObserve, NodeRole: text(propertyNodeRole),
 		WindowsNodeRole: text(propertyWindows), MadeNodeRoles: list(propertyMade),
 		NodePolicies: list(propertyPolicies), VPC: text(propertyVPC), Subnets: list(propertySubnets),

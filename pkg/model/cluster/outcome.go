@@ -2,19 +2,19 @@ package cluster
 
 import "time"
 
-// Outcome is the result of an eviction.
-type Outcome string
+// EvictionOutcome is the result of an eviction.
+type EvictionOutcome string
 
 // The outcomes of an eviction.
 const (
-	Evicted Outcome = "evicted" // the pod is being deleted
-	Refused Outcome = "refused" // a disruption budget does not allow it now
-	Gone    Outcome = "gone"    // the pod ended or was replaced by another of its name
+	Evicted EvictionOutcome = "evicted" // the pod is being deleted
+	Refused EvictionOutcome = "refused" // a disruption budget does not allow it now
+	Gone    EvictionOutcome = "gone"    // the pod ended or was replaced by another of its name
 )
 
 // Eviction is the answer of the eviction API about one pod.
 type Eviction struct {
-	Outcome Outcome
+	Outcome EvictionOutcome
 	Message string // of a refusal, for people
 }
 

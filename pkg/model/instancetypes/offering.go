@@ -185,32 +185,32 @@ func (o Offering) Meets(s requirements.Set) bool {
 	return true
 }
 
-// UnavailableOffering says that an offering was refused by EC2, so that nobody asks for it again before Until.
-// An empty Type or Zone stands for all of them.
+// UnavailableOffering is an entry that says that EC2 refused an offering: nobody asks for it again before Until. An
+// empty Type or Zone stands for all of them.
 type UnavailableOffering struct {
 	OfferingKey
-	// Scope limits the mark to launches into one capacity reservation or placement group, by its id, or of one
-	// EC2NodeClass, by its ClassScope; empty for all. A mark of no offering and the scope of a subnet is about that
+	// Scope limits the entry to launches into one capacity reservation or placement group, by its id, or of one
+	// EC2NodeClass, by its ClassScope; empty for all. An entry of no offering and the scope of a subnet is about that
 	// subnet, whatever is launched there; one of no offering and a ClassScope about that EC2NodeClass, two if it has a
 	// Cause and none; one of a type alone and a ClassScope about that type of the class.
 	Scope string    `json:"scope,omitempty"`
 	Until time.Time `json:"until"`
 	Why   string    `json:"why"` // the error code
 	Times int       `json:"times"`
-	// of a mark about a type of a class: the resource that its nodes never have, empty for a type that is left out
+	// of an entry about a type of a class: the resource that its nodes never have, empty for a type that is left out
 	Resource string `json:"resource,omitempty"`
-	// of such a mark, and of one about a class whose nodes never become usable: it holds as long as Class.CauseOf says
-	// the same
+	// of such an entry, and of one about a class whose nodes never become usable: it holds as long as Class.CauseOf
+	// says the same
 	Cause string `json:"cause,omitempty"`
 }
 
-// classScope begins the scope of a mark about an EC2NodeClass.
+// classScope begins the scope of an entry about an EC2NodeClass.
 const classScope = "ec2nodeclass/"
 
-// ClassScope is the scope of a mark about an EC2NodeClass.
+// ClassScope is the scope of an entry about an EC2NodeClass.
 func ClassScope(class string) string { return classScope + class }
 
-// Class is the EC2NodeClass that the mark is about as a whole, empty for another mark.
+// Class is the EC2NodeClass that the entry is about as a whole, empty for another entry.
 func (u UnavailableOffering) Class() string {
 	name, of := strings.CutPrefix(u.Scope, classScope)
 	if !of || u.OfferingKey != (OfferingKey{}) {
@@ -225,7 +225,7 @@ func (u UnavailableOffering) RefusedForClass() bool {
 	return strings.HasPrefix(u.Scope, classScope) && u.CapacityType != ""
 }
 
-// ClassType is the EC2NodeClass and the instance type of it that the mark is about, both empty for another mark.
+// ClassType is the EC2NodeClass and the instance type of it that the entry is about, both empty for another entry.
 func (u UnavailableOffering) ClassType() (class, instanceType string) {
 	name, of := strings.CutPrefix(u.Scope, classScope)
 	if !of || u.Type == "" || u.OfferingKey != (OfferingKey{Type: u.Type}) {
@@ -234,19 +234,19 @@ func (u UnavailableOffering) ClassType() (class, instanceType string) {
 	return name, u.Type
 }
 
-// LeavesOut reports whether the mark leaves a type of a class, or a class, out because its nodes were bought in vain.
+// LeavesOut reports whether the entry leaves a type of a class, or a class, out because its nodes were bought in vain.
 func (u UnavailableOffering) LeavesOut() bool {
 	class, _ := u.ClassType()
 	return class != "" && u.Resource == "" || u.Class() != "" && u.Cause != ""
 }
 
-// Covers reports whether the mark applies to the offering at the time now.
+// Covers reports whether the entry applies to the offering at the time now.
 func (u UnavailableOffering) Covers(o OfferingKey, now time.Time) bool {
 	return now.Before(u.Until) && u.Scope == "" && u.CapacityType == o.CapacityType &&
 		(u.Type == "" || u.Type == o.Type) && (u.Zone == "" || u.Zone == o.Zone)
 }
 
-// String names what the mark is about.
+// String names what the entry is about.
 func (u UnavailableOffering) String() string {
 	switch {
 	case u.Scope == "":
@@ -262,8 +262,8 @@ func (u UnavailableOffering) String() string {
 // NoCapacityError says that nothing can be bought: EC2 refused all offerings that a launch asked for, or nothing was
 // left to ask for.
 type NoCapacityError struct {
-	Marks []UnavailableOffering // one for each offering that EC2 refused, without Until
-	Why   string                // why nothing was asked for, in words
+	Unavailable []UnavailableOffering // one for each offering that EC2 refused, without Until
+	Why         string                // why nothing was asked for, in words
 }
 
 // Error lists the first refused offerings and their codes.
@@ -272,9 +272,9 @@ func (e *NoCapacityError) Error() string {
 	if e.Why != "" {
 		s += ": " + e.Why
 	}
-	for i, u := range e.Marks {
+	for i, u := range e.Unavailable {
 		if i == 3 {
-			return s + fmt.Sprintf(", and %d more offerings", len(e.Marks)-i)
+			return s + fmt.Sprintf(", and %d more offerings", len(e.Unavailable)-i)
 		}
 		s += fmt.Sprintf(", %s: %s", u, u.Why)
 	}

@@ -248,8 +248,8 @@ func TestWhatWasRefusedInWords(t *testing.T) {
 	for want, err := range map[string]*instancetypes.NoCapacityError{
 		"no capacity: nothing was left": {Why: "nothing was left"},
 		"no capacity, " + spot.String() + ": Code, " + spot.String() + " in pg-1: Code, subnet-1: Code": {
-			Marks: []instancetypes.UnavailableOffering{mark("", spot), mark("pg-1", spot), mark("subnet-1", instancetypes.OfferingKey{})}},
-		"no capacity, s: Code, s: Code, s: Code, and 2 more offerings": {Marks: slices.Repeat([]instancetypes.UnavailableOffering{mark("s", instancetypes.OfferingKey{})}, 5)},
+			Unavailable: []instancetypes.UnavailableOffering{mark("", spot), mark("pg-1", spot), mark("subnet-1", instancetypes.OfferingKey{})}},
+		"no capacity, s: Code, s: Code, s: Code, and 2 more offerings": {Unavailable: slices.Repeat([]instancetypes.UnavailableOffering{mark("s", instancetypes.OfferingKey{})}, 5)},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -33,14 +33,14 @@ const (
 	mostUnused = 100
 )
 
-// NotedMark is a mark with what later marks about the same follow from.
+// NotedMark is an entry with the facts from which later entries about the same follow.
 type NotedMark struct {
 	UnavailableOffering
 	Since     time.Time `json:"since"`               // of its last refusal
 	Instances []string  `json:"instances,omitempty"` // bought in vain
 }
 
-// RemembersUnused reports whether the mark is about nodes that were bought in vain, and until when they count.
+// RemembersUnused reports whether the entry is about nodes that were bought in vain, and until when they count.
 func (m NotedMark) RemembersUnused() (until time.Time, of bool) {
 	if m.Resource == "" && !m.LeavesOut() {
 		return time.Time{}, false
@@ -73,10 +73,10 @@ func (c Class) CauseOf(instanceType string) string {
 }
 
 // NoteUnusedNodes adds nodes that were bought in vain to what is noted at the time now. From as many of one cause on as
-// are allowed their type or class is marked for an hour, or the resource of the type for a day. Nodes of one type alone
-// never mark their class: another type may work, and is tried. A node of which pods
-// came to run after all, by its instance id, is taken back, and the mark with the last one that it needs: smaller pods
-// than those that it was bought for say nothing of these. Each node counts once. The list given is not changed.
+// are allowed their type or class is left out for an hour, or the resource of the type for a day. Nodes of one type
+// alone never make their class unavailable: another type may work, and is tried. A node of which pods came to run after
+// all, by its instance id, is taken back, and the entry with the last one that it needs: smaller pods than those that
+// it was bought for say nothing of these. Each node counts once. The list given is not changed.
 func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
 	changed bool) {
 	next = slices.Clone(old)
@@ -113,7 +113,7 @@ func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now ti
 	return next, changed
 }
 
-// isNotedBy reports whether the mark is about the node's class, type and resource.
+// isNotedBy reports whether the entry is about the node's class, type and resource.
 func (u UnusedNode) isNotedBy(m NotedMark) bool {
 	if u.Type == "" {
 		return m.Class() == u.Class && m.LeavesOut()
@@ -122,7 +122,7 @@ func (u UnusedNode) isNotedBy(m NotedMark) bool {
 	return class == u.Class && of == u.Type && m.Resource == u.Resource
 }
 
-// firstMark is a mark that counts for no time yet.
+// firstMark is an entry that counts for no time yet.
 func (u UnusedNode) firstMark(now time.Time) NotedMark {
 	return NotedMark{UnavailableOffering: UnavailableOffering{
 		OfferingKey: OfferingKey{Type: u.Type}, Scope: ClassScope(u.Class),
@@ -144,7 +144,7 @@ func (m *NotedMark) noteUnused(u UnusedNode, now time.Time) {
 	m.Since, m.Why = now.UTC(), u.Why
 }
 
-// restIfMany makes the mark count if there are as many as are allowed. Nodes that were under way when it was made make
+// restIfMany makes the entry count if there are as many as are allowed. Nodes that were under way when it was made make
 // it no longer.
 func (m *NotedMark) restIfMany(u UnusedNode, now time.Time) {
 	if len(m.Instances) >= min(u.Allowed, mostUnused) && !now.Before(m.Until) {
@@ -153,8 +153,8 @@ func (m *NotedMark) restIfMany(u UnusedNode, now time.Time) {
 }
 
 // MissingResources are the resources that nodes of types of the class turned out never to have, by type.
-func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byType map[string][]string) {
-	for _, u := range marks {
+func (c Class) MissingResources(unavailable []UnavailableOffering, now time.Time) (byType map[string][]string) {
+	for _, u := range unavailable {
 		if of, counts := c.lacks(u, now); counts {
 			if byType == nil {
 				byType = map[string][]string{}
@@ -167,9 +167,9 @@ func (c Class) MissingResources(marks []UnavailableOffering, now time.Time) (byT
 
 // TypesWithout are the types of the class whose nodes turned out never to have the resource, sorted, and until when it
 // counts as zero of one of them at least.
-func (c Class) TypesWithout(resource string, marks []UnavailableOffering, now time.Time) (types []string,
+func (c Class) TypesWithout(resource string, unavailable []UnavailableOffering, now time.Time) (types []string,
 	until time.Time) {
-	for _, u := range marks {
+	for _, u := range unavailable {
 		of, counts := c.lacks(u, now)
 		if !counts || u.Resource != resource {
 			continue
@@ -182,7 +182,7 @@ func (c Class) TypesWithout(resource string, marks []UnavailableOffering, now ti
 	return slices.Compact(types), until
 }
 
-// lacks is the type of the class that the mark says never has a resource, as long as that counts.
+// lacks is the type of the class that the entry says never has a resource, as long as that counts.
 func (c Class) lacks(u UnavailableOffering, now time.Time) (instanceType string, counts bool) {
 	class, of := u.ClassType()
 	return of, class == c.Name && u.Resource != "" && now.Before(u.Until) && u.Cause == c.CauseOf(of)

@@ -61,7 +61,7 @@ func DefaultClass(c Catalog) Class {
 type typeResolver struct {
 	class       Class
 	region      string
-	scope       string // of marks about the class
+	scope       string // of entries about the class
 	zones       []classZone
 	unavailable unavailableIndex
 	now         time.Time
@@ -89,7 +89,7 @@ func newResolver(c Catalog, class Class, unavailable []UnavailableOffering, now 
 		return u.LeavesOut() && (u.Scope != ClassScope(class.Name) || u.Cause != class.CauseOf(u.Type))
 	})
 	r := &typeResolver{class: class, region: c.Region, scope: ClassScope(class.Name),
-		unavailable: newMarks(unavailable, now),
+		unavailable: indexUnavailable(unavailable, now),
 		now:         now}
 	for _, name := range zoneNames(c) {
 		id, ok := class.ZoneIDs[name]

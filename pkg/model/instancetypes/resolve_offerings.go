@@ -7,18 +7,18 @@ import (
 	"time"
 )
 
-// unavailableIndex finds the mark that covers an offering.
-type unavailableIndex map[unavailableKey]string // why, by what the mark names
+// unavailableIndex finds the entry that covers an offering.
+type unavailableIndex map[unavailableKey]string // why, by what the entry names
 
-// unavailableKey identifies the offering and the scope that a mark names.
+// unavailableKey identifies the offering and the scope that an entry names.
 type unavailableKey struct {
 	OfferingKey
 	scope string
 }
 
-// newMarks keeps the marks that still hold at the time now; of two on the same offerings the one that holds longer.
-// Those about resources are left out.
-func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
+// indexUnavailable keeps the entries that still hold at the time now; of two on the same offerings the one that holds
+// longer. Those about resources are left out.
+func indexUnavailable(all []UnavailableOffering, now time.Time) unavailableIndex {
 	x := make(unavailableIndex, len(all))
 	until := make(map[unavailableKey]time.Time, len(all))
 	for _, u := range all {
@@ -43,7 +43,7 @@ func newMarks(all []UnavailableOffering, now time.Time) unavailableIndex {
 	return x
 }
 
-// unavailableReason says why the class cannot have the offering in the scope, empty when no mark covers it. Marks
+// unavailableReason says why the class cannot have the offering in the scope, empty when no entry covers it. Entries
 // without a scope hold in every scope.
 func (x unavailableIndex) unavailableReason(o OfferingKey, class, scope string) string {
 	if len(x) == 0 {

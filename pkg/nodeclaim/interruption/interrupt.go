@@ -59,8 +59,8 @@ const (
 	ForgetPods                     // nothing runs there any more: remove them
 )
 
-// Outcome holds what a notice asks for. The zero value asks for nothing.
-type Outcome struct {
+// Response holds what a notice asks for. The zero value asks for nothing.
+type Response struct {
 	Claim cluster.Claim
 	Found bool
 	Final bool // not found, and the instance cannot turn out to be ours later
@@ -89,7 +89,7 @@ type NoticeEvent struct {
 
 // Interrupted decides about a warning that EC2 takes an instance back: the offering is unavailable, the claim is marked
 // for deletion, and its pods get until shortly before the end, whatever budgets and do-not-disrupt say.
-func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
+func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Response {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
 		return o
@@ -114,7 +114,7 @@ func Interrupted(n Notice, claims []cluster.Claim, now time.Time) Outcome {
 
 // StateChanged decides about the new state of an instance. Running is to be brought into service; everything else ends
 // the claim, whoever brought it about, and its pods do not wait for a drain that no kubelet can carry out.
-func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Outcome {
+func StateChanged(n Notice, claims []cluster.Claim, now time.Time) Response {
 	o := outcomeFor(n, claims, now)
 	switch {
 	case n.Kind == Running && !o.Found:
@@ -183,24 +183,24 @@ const (
 
 // outcomeFor is the outcome so far: whose instance it is. One that no claim has may be that of a claim which was there
 // before the notice and does not say its instance yet.
-func outcomeFor(n Notice, claims []cluster.Claim, now time.Time) Outcome {
+func outcomeFor(n Notice, claims []cluster.Claim, now time.Time) Response {
 	c, ok := owningClaim(n.Instance, claims)
 	if ok {
-		return Outcome{Claim: c, Found: true}
+		return Response{Claim: c, Found: true}
 	}
 	if n.Instance == "" {
-		return Outcome{Final: true, Why: "it is about no instance"}
+		return Response{Final: true, Why: "it is about no instance"}
 	}
 	for _, c := range claims {
 		switch {
 		case !n.maybeLaunching(c, now):
 		case now.Before(n.madeAt(now).Add(writtenWithin)):
-			return Outcome{Later: !n.isStateChange(), Why: "it is not ours, unless it is one that is being launched"}
+			return Response{Later: !n.isStateChange(), Why: "it is not ours, unless it is one that is being launched"}
 		default:
-			return Outcome{Why: "it is not ours, or its launch could not be written down in " + writtenWithin.String()}
+			return Response{Why: "it is not ours, or its launch could not be written down in " + writtenWithin.String()}
 		}
 	}
-	return Outcome{Final: true, Why: "it is not ours"}
+	return Response{Final: true, Why: "it is not ours"}
 }
 
 // madeAt returns the time when the notice was made; no notice is from the future.
@@ -223,7 +223,7 @@ func (n Notice) IsSufficient(c cluster.Claim, now time.Time) bool {
 	return n.isStateChange() && n.maybeLaunching(c, now)
 }
 
-func (o Outcome) addEvent(t NoticeEvent) Outcome {
+func (o Response) addEvent(t NoticeEvent) Response {
 	o.Tell = append(o.Tell, t)
 	if o.DeleteClaim {
 		o.Tell = append(o.Tell, NoticeEvent{true, "TerminatingOnInterruption", "it is drained and ended because of " +

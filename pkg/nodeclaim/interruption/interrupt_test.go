@@ -51,7 +51,7 @@ func TestScenarios(t *testing.T) {
 }
 
 // decision is what the command asks for.
-func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interruption.Outcome {
+func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interruption.Response {
 	n := interruption.Notice{Time: noon(), At: date(t, d, "at"), InForce: d.HasArg("in-force")}
 	if len(d.CmdArgs) > 0 && len(d.CmdArgs[0].Vals) == 0 {
 		n.Instance = d.CmdArgs[0].Key
@@ -66,18 +66,18 @@ func decision(t *testing.T, d *datadriven.TestData) func([]cluster.Claim) interr
 	switch d.Cmd {
 	case "spot", "reservation":
 		n.Kind = map[string]interruption.Kind{"spot": interruption.Spot, "reservation": interruption.Reservation}[d.Cmd]
-		return func(c []cluster.Claim) interruption.Outcome { return interruption.Interrupted(n, c, noon()) }
+		return func(c []cluster.Claim) interruption.Response { return interruption.Interrupted(n, c, noon()) }
 	case "state":
 		n.Kind = map[string]interruption.Kind{"running": interruption.Running, "stopping": interruption.Stopping, "stopped": interruption.Stopped,
 			"shutting-down": interruption.Ending, "terminated": interruption.Ended}[d.CmdArgs[1].Key]
-		return func(c []cluster.Claim) interruption.Outcome { return interruption.StateChanged(n, c, noon()) }
+		return func(c []cluster.Claim) interruption.Response { return interruption.StateChanged(n, c, noon()) }
 	case "rebalance":
 		n.Kind = interruption.Rebalance
 		pool := interruption.RebalancePolicy{Choice: interruption.RebalanceChoice(word(d, "choice", "replace")), MinAge: 15 * time.Minute}
-		return func(c []cluster.Claim) interruption.Outcome { return interruption.DecideRebalance(n, c, pool, noon()) }
+		return func(c []cluster.Claim) interruption.Response { return interruption.DecideRebalance(n, c, pool, noon()) }
 	case "scheduled":
 		n.Kind = interruption.Scheduled
-		return func(c []cluster.Claim) interruption.Outcome { return interruption.ScheduledChange(n, c, noon()) }
+		return func(c []cluster.Claim) interruption.Response { return interruption.ScheduledChange(n, c, noon()) }
 	}
 	t.Fatalf("%s: unknown word %q", d.Pos, d.Cmd)
 	return nil
@@ -175,7 +175,7 @@ func leave(t *testing.T, v string) string {
 }
 
 // show prints every field that asks for something.
-func show(o interruption.Outcome) string {
+func show(o interruption.Response) string {
 	var b strings.Builder
 	say := func(ok bool, format string, args ...any) {
 		if ok {

@@ -105,7 +105,7 @@ func (l ReplaceRequest) isDue(now time.Time) bool {
 // DecideRebalance decides about a rebalance recommendation. A node is replaced only once on a recommendation, and only
 // when it is in service and not young; otherwise it is told of, as with the choice to tell. The offering that is left
 // is not bought for a while.
-func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now time.Time) Outcome {
+func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now time.Time) Response {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
 		return o
@@ -131,7 +131,7 @@ func DecideRebalance(n Notice, claims []cluster.Claim, pool RebalancePolicy, now
 
 // TooMany is the outcome when as many nodes were replaced lately as may be: the recommendation is told and nothing
 // more.
-func (o Outcome) TooMany() Outcome {
+func (o Response) TooMany() Response {
 	o.Leave, o.Unavailable, o.Provide, o.Why = ReplaceRequest{}, nil, false,
 		"enough nodes were replaced on recommendations lately"
 	return o
@@ -162,7 +162,7 @@ func notReplaced(c cluster.Claim, pool RebalancePolicy, now time.Time) string {
 // unknown one delete the claim at once; a far one never does: it has its node left, replacement first and within
 // budgets, and an hour before it at the latest. Of the dates of several events the earliest counts that is still to
 // come, in whatever order they come; the date in force replaces them all.
-func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Outcome {
+func ScheduledChange(n Notice, claims []cluster.Claim, now time.Time) Response {
 	o := outcomeFor(n, claims, now)
 	if !o.Found {
 		return o

@@ -220,14 +220,14 @@ func TestNodesAreCountedByTheTagOfTheirCluster(t *testing.T) {
 	e := &ears{body: "<Response><reservationSet><item><instancesSet><item><instanceId>i-1</instanceId></item><item><instanceId>i-2</instanceId></item></instancesSet></item>" +
 		"<item><instancesSet><item><instanceId>i-3</instanceId></item></instancesSet></item></reservationSet></Response>"}
 	var f preflight.Facts
-	if err := (Preflight{EC2: e.ec2()}).countClusterNodes(t.Context(), preflight.Plan{Cluster: "demo"}, &f); err != nil || f.Nodes != 3 {
+	if err := (Preflight{EC2: e.ec2()}).countClusterNodes(t.Context(), preflight.StackPlan{Cluster: "demo"}, &f); err != nil || f.Nodes != 3 {
 		t.Errorf("%d nodes, error %v", f.Nodes, err)
 	}
 	if d := cmp.Diff([]string{"DescribeInstances instance-state-name=running tag-key=kubernetes.io/cluster/demo"}, e.heard); d != "" {
 		t.Errorf("-want +got:\n%s", d)
 	}
 	e.code = "UnauthorizedOperation"
-	if err := (Preflight{EC2: e.ec2()}).countClusterNodes(t.Context(), preflight.Plan{Cluster: "demo"}, &f); err == nil {
+	if err := (Preflight{EC2: e.ec2()}).countClusterNodes(t.Context(), preflight.StackPlan{Cluster: "demo"}, &f); err == nil {
 		t.Error("a refusal is no error")
 	}
 }

@@ -40,7 +40,7 @@ type Preflight struct {
 
 // ReadFacts asks about the plan. What cannot be found out is unknown, but for the cluster itself: without that it
 // fails. Denied reports that a question was refused for want of a permission, which IAM may have granted a moment ago.
-func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight.Facts, denied bool, err error) {
+func (r Preflight) ReadFacts(ctx context.Context, p preflight.StackPlan) (f preflight.Facts, denied bool, err error) {
 	ask := func(topic string, question func(context.Context) error) {
 		within, cancel := context.WithTimeout(ctx, preflightCall)
 		defer cancel()
@@ -77,13 +77,13 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.Plan) (f preflight
 	return f, denied, nil
 }
 
-func (r Preflight) readCluster(ctx context.Context, p preflight.Plan) (preflight.Cluster, error) {
+func (r Preflight) readCluster(ctx context.Context, p preflight.StackPlan) (preflight.Cluster, error) {
 	a, found, err := DescribeAccess(ctx, r.EKS, p.Cluster)
 	return a.Preflight(p, found), err
 }
 
 // Preflight is the access as a preflight of the plan sees it.
-func (a Access) Preflight(p preflight.Plan, found bool) preflight.Cluster {
+func (a Access) Preflight(p preflight.StackPlan, found bool) preflight.Cluster {
 	return preflight.Cluster{Name: p.Cluster, Region: p.Region, Found: found, Status: a.Status, Mode: a.Mode,
 		Endpoint: a.Endpoint, CABundle: a.CABundle, ServiceCIDR: a.ServiceCIDR, Public: a.Public,
 		Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
@@ -91,7 +91,7 @@ func (a Access) Preflight(p preflight.Plan, found bool) preflight.Cluster {
 }
 
 // readRoles looks which of the roles that matter to the plan exist.
-func (r Preflight) readRoles(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) readRoles(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	for _, name := range append(givenRoles(p), p.MadeNodeRoles...) {
 		out, err := r.IAM.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(name[strings.LastIndex(name, "/")+1:])})
 		switch {
@@ -112,7 +112,7 @@ func (r Preflight) readRoles(ctx context.Context, p preflight.Plan, f *preflight
 }
 
 // givenRoles are the roles for nodes that the settings name.
-func givenRoles(p preflight.Plan) []string {
+func givenRoles(p preflight.StackPlan) []string {
 	return slices.DeleteFunc([]string{p.NodeRole, p.WindowsNodeRole}, func(name string) bool { return name == "" })
 }
 
@@ -139,7 +139,7 @@ func (r Preflight) readEntry(ctx context.Context, cluster, name string, f *prefl
 	return nil
 }
 
-func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) readEndpoints(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	pages := ec2.NewDescribeVpcEndpointsPaginator(r.EC2, &ec2.DescribeVpcEndpointsInput{
 		MaxResults: aws.Int32(1000),
 		Filters:    []ec2types.Filter{{Name: aws.String("vpc-id"), Values: []string{p.VPC}}}})
@@ -165,7 +165,7 @@ func (r Preflight) readEndpoints(ctx context.Context, p preflight.Plan, f *prefl
 }
 
 // readZones reads in which zones the services of the plan's endpoints have them. In China some names begin otherwise.
-func (r Preflight) readZones(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) readZones(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	var names []string
 	for _, service := range p.Endpoints {
 		name := "com.amazonaws." + p.Region + "." + service
@@ -184,7 +184,7 @@ func (r Preflight) readZones(ctx context.Context, p preflight.Plan, f *preflight
 	return nil
 }
 
-func (r Preflight) readSubnets(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) readSubnets(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	out, err := r.EC2.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{
 		Filters: []ec2types.Filter{{Name: aws.String("subnet-id"), Values: p.Subnets}}})
 	if err != nil {
@@ -198,7 +198,7 @@ func (r Preflight) readSubnets(ctx context.Context, p preflight.Plan, f *preflig
 }
 
 // readWays reads how the subnets get to S3.
-func (r Preflight) readWays(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) readWays(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	all, list, err := ReadSubnetRoutes(ctx, r.EC2, p.Region, p.VPC, p.Subnets)
 	if err != nil {
 		return err
@@ -226,7 +226,7 @@ func (r Preflight) readLimits(ctx context.Context, f *preflight.Facts) error {
 }
 
 // readMemory reads what the functions have that read the cluster, if they are there.
-func (r Preflight) readMemory(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) readMemory(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	deployed, err := r.ReadDeployed(ctx, p)
 	if awserrors.IsMissing(err) {
 		return nil
@@ -237,7 +237,7 @@ func (r Preflight) readMemory(ctx context.Context, p preflight.Plan, f *prefligh
 
 // ReadDeployed asks what the functions were told of the cluster when they were deployed, and their memory. It fails
 // where there are none yet.
-func (r Preflight) ReadDeployed(ctx context.Context, p preflight.Plan) (preflight.Facts, error) {
+func (r Preflight) ReadDeployed(ctx context.Context, p preflight.StackPlan) (preflight.Facts, error) {
 	out, err := r.Lambda.GetFunctionConfiguration(ctx,
 		&lambda.GetFunctionConfigurationInput{FunctionName: &p.MemoryLike})
 	if err != nil {
@@ -255,7 +255,7 @@ func (r Preflight) ReadDeployed(ctx context.Context, p preflight.Plan) (prefligh
 
 // countClusterNodes counts the running instances that carry the tag by which EC2 knows the nodes of the cluster. It
 // stops after 20,000.
-func (r Preflight) countClusterNodes(ctx context.Context, p preflight.Plan, f *preflight.Facts) error {
+func (r Preflight) countClusterNodes(ctx context.Context, p preflight.StackPlan, f *preflight.Facts) error {
 	pages := ec2.NewDescribeInstancesPaginator(r.EC2, &ec2.DescribeInstancesInput{MaxResults: aws.Int32(instancesPage),
 		Filters: []ec2types.Filter{ec2Filter("tag-key", "kubernetes.io/cluster/"+p.Cluster),
 			ec2Filter("instance-state-name", string(ec2types.InstanceStateNameRunning))}})

@@ -105,7 +105,7 @@ func halfLists(p *firstPages) []halfList {
 	tags, looks := map[string]string{"team": "a"}, Preflight{EC2: r.EC2}
 	class := &awsv1.EC2NodeClass{Spec: awsv1.EC2NodeClassSpec{SubnetSelectorTerms: []awsv1.SubnetSelectorTerm{{Tags: tags}}, SecurityGroupSelectorTerms: []awsv1.SecurityGroupSelectorTerm{{Tags: tags}},
 		AMISelectorTerms: []awsv1.AMISelectorTerm{{Tags: tags}}, CapacityReservationSelectorTerms: []awsv1.CapacityReservationSelectorTerm{{Tags: tags}}}}
-	plan := preflight.Plan{Cluster: "demo", VPC: "vpc-1"}
+	plan := preflight.StackPlan{Cluster: "demo", VPC: "vpc-1"}
 	return []halfList{
 		{"subnets", "DescribeSubnets", func(ctx context.Context) (int, error) { got, err := r.findSubnets(ctx, class); return len(got), err }},
 		{"security groups", "DescribeSecurityGroups", func(ctx context.Context) (int, error) {

@@ -26,10 +26,10 @@ const lookUpTimeout = 3 * time.Second
 // UnavailableOfferings is the store to which Shifts adds.
 type UnavailableOfferings interface {
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
-	MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering, d time.Duration) error
+	MarkUnavailable(ctx context.Context, unavailable []instancetypes.UnavailableOffering, d time.Duration) error
 }
 
-// ZonalShifts marks everything in a zone as not to be had while the cluster's traffic is shifted away from it by ARC,
+// ZonalShifts makes all offerings of a zone unavailable while the cluster's traffic is shifted away from it by ARC,
 // beside what is unavailable. It may be used by several goroutines.
 type ZonalShifts struct {
 	UnavailableOfferings
@@ -45,10 +45,10 @@ type ZonalShifts struct {
 	away  map[string]time.Time // zone id to the end of its shift
 }
 
-// ListUnavailable lists the marks in force and those of shifted zones. When ARC cannot be asked, what it said last
+// ListUnavailable lists unavailable offerings, and those of shifted zones. When ARC cannot be asked, what it said last
 // holds for as long as it said.
 func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
-	marks, err := s.UnavailableOfferings.ListUnavailable(ctx)
+	unavailable, err := s.UnavailableOfferings.ListUnavailable(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -56,28 +56,28 @@ func (s *ZonalShifts) ListUnavailable(ctx context.Context) ([]instancetypes.Unav
 	defer s.mu.Unlock()
 	s.readLately(ctx)
 	if len(s.away) == 0 {
-		return marks, nil
+		return unavailable, nil
 	}
 	zones, err := s.Zones(ctx)
 	if err != nil {
 		return nil, err
 	}
-	marks = slices.Clone(marks)
+	unavailable = slices.Clone(unavailable)
 	for name, id := range zones { // sorted below
 		until, shifted := s.away[id]
 		if !shifted || !s.Now().Before(until) {
 			continue
 		}
 		for _, capacity := range []string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot} {
-			marks = append(marks, instancetypes.UnavailableOffering{
+			unavailable = append(unavailable, instancetypes.UnavailableOffering{
 				OfferingKey: instancetypes.OfferingKey{CapacityType: capacity,
 					Zone: name}, Until: until, Why: "ZonalShift"})
 		}
 	}
-	slices.SortStableFunc(marks, func(a, b instancetypes.UnavailableOffering) int {
+	slices.SortStableFunc(unavailable, func(a, b instancetypes.UnavailableOffering) int {
 		return slices.Compare(shiftReason(a), shiftReason(b))
 	})
-	return marks, nil
+	return unavailable, nil
 }
 
 // ListShifts tells which zones are shifted away from, and nil while ARC has never answered.

@@ -104,17 +104,17 @@ func (e *callError) Unwrap() error { return e.err }
 // Refused says the same as of a LaunchError.
 func (e *callError) Refused() bool { return refusesSome(e.err) }
 
-// LaunchInstances starts one instance for the order The same token never starts a second one: when EC2 knows the token
+// LaunchInstances starts one instance for the order. The same token never starts a second one: when EC2 knows the token
 // from a request of another content, the instance is found by its tag, else the error is a *launch.TokenUsedError. When
-// EC2 has no capacity the error is a *instancetypes.NoCapacityError. The marks are offerings refused although an
+// EC2 has no capacity the error is a *instancetypes.NoCapacityError. It returns the offerings refused although an
 // instance was started.
 func (f *Fleet) LaunchInstances(ctx context.Context, o launch.Order, token string) (cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
-	got, marks, err := f.requestFleet(ctx, o, token)
+	got, unavailable, err := f.requestFleet(ctx, o, token)
 	if len(got) == 0 {
-		return cluster.Instance{}, marks, err
+		return cluster.Instance{}, unavailable, err
 	}
-	return got[0], marks, nil
+	return got[0], unavailable, nil
 }
 
 // LaunchBatch starts an instance for each claim of the order's batch, or fewer: then the error says why, in the words
@@ -177,8 +177,8 @@ func (f *Fleet) createsFleets() *ec2.Client {
 func refusedError(o launch.Order, err error) error {
 	one := types.CreateFleetError{ErrorCode: aws.String(awserrors.CodeOf(err)),
 		ErrorMessage: aws.String(awserrors.MessageOf(err))}
-	if marks, _ := splitErrors(o, []types.CreateFleetError{one}); len(marks) > 0 {
-		return &instancetypes.NoCapacityError{Marks: marks}
+	if unavailable, _ := splitErrors(o, []types.CreateFleetError{one}); len(unavailable) > 0 {
+		return &instancetypes.NoCapacityError{Unavailable: unavailable}
 	}
 	return &callError{err}
 }
@@ -186,7 +186,7 @@ func refusedError(o launch.Order, err error) error {
 // readOutcome reads the answer: errors teach what is unavailable even when instances were started.
 func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]cluster.Instance,
 	[]instancetypes.UnavailableOffering, error) {
-	marks, other := splitErrors(o, out.Errors)
+	unavailable, other := splitErrors(o, out.Errors)
 	var started []cluster.Instance
 	for _, i := range out.Instances {
 		zone := aws.ToString(i.AvailabilityZone)
@@ -204,14 +204,14 @@ func (f *Fleet) readOutcome(o launch.Order, out *ec2.CreateFleetOutput) ([]clust
 	}
 	switch {
 	case len(started) >= o.Count():
-		return started, marks, nil
-	case len(other) > 0 && !leavesOfferings(o, marks, other):
-		return started, marks, &LaunchError{Code: aws.ToString(other[0].ErrorCode),
+		return started, unavailable, nil
+	case len(other) > 0 && !leavesOfferings(o, unavailable, other):
+		return started, unavailable, &LaunchError{Code: aws.ToString(other[0].ErrorCode),
 			Message: aws.ToString(other[0].ErrorMessage)}
-	case len(marks) > 0:
-		return started, nil, &instancetypes.NoCapacityError{Marks: marks}
+	case len(unavailable) > 0:
+		return started, nil, &instancetypes.NoCapacityError{Unavailable: unavailable}
 	}
-	return started, marks, &LaunchError{Code: tooFewInstances,
+	return started, unavailable, &LaunchError{Code: tooFewInstances,
 		Message: fmt.Sprintf("EC2 started %d instances of %d and gave no error", len(started), o.Count())}
 }
 

@@ -88,25 +88,25 @@ func refusesOfferings(e types.CreateFleetError) bool {
 
 // splitErrors splits the errors of a CreateFleet answer into refused offerings and others. What a reservation refuses
 // is not unavailable elsewhere. An offering that a policy denies is marked too, and its error is among the others.
-func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instancetypes.UnavailableOffering,
+func splitErrors(o launch.Order, errs []types.CreateFleetError) (unavailable []instancetypes.UnavailableOffering,
 	other []types.CreateFleetError) {
 	for _, e := range errs {
 		c := aws.ToString(e.ErrorCode)
 		if c == awserrors.SpotRoleMissing {
-			marks = append(marks, instancetypes.UnavailableOffering{
+			unavailable = append(unavailable, instancetypes.UnavailableOffering{
 				OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot}, Why: c})
 			continue
 		}
 		if !refusesOfferings(e) {
 			other = append(other, e)
 			if f, named := offeringNamed(o, e); named && awserrors.IsAboutOffering(c) {
-				marks = append(marks, instancetypes.UnavailableOffering{OfferingKey: f,
+				unavailable = append(unavailable, instancetypes.UnavailableOffering{OfferingKey: f,
 					Scope: cmp.Or(o.Reservation(f.Type, f.Zone), o.Group), Why: c})
 			}
 			continue
 		}
 		if id := subnetOf(e); c == awserrors.NoAddresses && id != "" { // other subnets of the zone may have some
-			marks = append(marks, instancetypes.UnavailableOffering{Scope: id, Why: c})
+			unavailable = append(unavailable, instancetypes.UnavailableOffering{Scope: id, Why: c})
 			continue
 		}
 		for _, f := range offeringsRefused(o, e) {
@@ -115,10 +115,10 @@ func splitErrors(o launch.Order, errs []types.CreateFleetError) (marks []instanc
 			if strings.Contains(aws.ToString(e.ErrorMessage), spreadLimit) {
 				f.Type, scope = "", o.Group
 			}
-			marks = append(marks, instancetypes.UnavailableOffering{OfferingKey: f, Scope: scope, Why: c})
+			unavailable = append(unavailable, instancetypes.UnavailableOffering{OfferingKey: f, Scope: scope, Why: c})
 		}
 	}
-	return marks, other
+	return unavailable, other
 }
 
 func subnetOf(e types.CreateFleetError) string {
@@ -148,16 +148,18 @@ func offeringNamed(o launch.Order, e types.CreateFleetError) (f instancetypes.Of
 	return f, f.Type != "" && f.Zone != ""
 }
 
-// leavesOfferings reports whether the marks leave an offering of the order that EC2 did not refuse. Then the others may
+// leavesOfferings reports whether some offering of the order is not among the unavailable ones. Then the others may
 // be asked for at once, whatever was denied.
-func leavesOfferings(o launch.Order, marks []instancetypes.UnavailableOffering, other []types.CreateFleetError) bool {
+func leavesOfferings(o launch.Order, unavailable []instancetypes.UnavailableOffering,
+	other []types.CreateFleetError) bool {
 	for _, e := range other {
 		if _, named := offeringNamed(o, e); !named || !awserrors.IsAboutOffering(aws.ToString(e.ErrorCode)) {
 			return false
 		}
 	}
 	return slices.ContainsFunc(o.Offerings(), func(f instancetypes.OfferingKey) bool {
-		return !slices.ContainsFunc(marks, func(u instancetypes.UnavailableOffering) bool { return u.OfferingKey == f })
+		is := func(u instancetypes.UnavailableOffering) bool { return u.OfferingKey == f }
+		return !slices.ContainsFunc(unavailable, is)
 	})
 }
 

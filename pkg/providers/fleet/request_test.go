@@ -130,7 +130,7 @@ func TestAFleetWithoutInstances(t *testing.T) {
 	f := &Fleet{Now: func() time.Time { return time.Unix(1_800_000_000, 0) }}
 	unavailable := types.CreateFleetError{ErrorCode: aws.String("InsufficientInstanceCapacity"), ErrorMessage: aws.String("none")}
 	_, marks, err := f.readOutcome(order(), &ec2.CreateFleetOutput{Errors: []types.CreateFleetError{unavailable}})
-	if none, ok := errors.AsType[*instancetypes.NoCapacityError](err); !ok || len(none.Marks) != 1 || len(marks) != 0 {
+	if none, ok := errors.AsType[*instancetypes.NoCapacityError](err); !ok || len(none.Unavailable) != 1 || len(marks) != 0 {
 		t.Errorf("unavailable: marks %v, error %v", marks, err)
 	}
 	wrong := types.CreateFleetError{ErrorCode: aws.String("UnauthorizedOperation"), ErrorMessage: aws.String("you may not")}
@@ -213,7 +213,7 @@ func TestADeniedOffering(t *testing.T) {
 		_, marks, err := f.readOutcome(o, &ec2.CreateFleetOutput{Errors: c.errors})
 		no, others := errors.AsType[*instancetypes.NoCapacityError](err)
 		if others {
-			marks = no.Marks
+			marks = no.Unavailable
 		}
 		var got []string
 		for _, u := range marks {

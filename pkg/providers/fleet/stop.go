@@ -51,7 +51,8 @@ func (f *Fleet) StartInstance(ctx context.Context, id string, o instancetypes.Of
 	case err == nil:
 		return nil
 	case awserrors.NoCapacity(code):
-		return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{OfferingKey: o, Why: code}}}
+		return &instancetypes.NoCapacityError{
+			Unavailable: []instancetypes.UnavailableOffering{{OfferingKey: o, Why: code}}}
 	case awserrors.IsMissing(err) || awserrors.IsDenied(code) || code == incorrectState ||
 		code == "UnsupportedOperation":
 		return &NotStartableError{fmt.Errorf("start instance %s: %w", id, err)}

@@ -17,7 +17,7 @@ const (
 )
 
 // NoteFailedLaunch holds against a class that one of its instances ended before its node joined. From the second on
-// within an hour the class is marked as unavailable, each time for longer, up to 30 minutes: an instance costs money
+// within an hour the class is unavailable, each time for longer, up to 30 minutes: an instance costs money
 // whatever becomes of it. Noting the same instance again changes nothing.
 func (l *UnavailableOfferings) NoteFailedLaunch(ctx context.Context, class, instance, why string) error {
 	if err := retryConflicts(ctx, func() error { return l.addFailure(ctx, class, instance, why) }); err != nil {
@@ -38,15 +38,15 @@ func (l *UnavailableOfferings) addFailure(ctx context.Context, class, instance, 
 	return l.writeEntries(ctx, next, version)
 }
 
-// noteFailure adds a failure to the entry of its class. The first one makes an entry whose mark is over already.
-func noteFailure(old storedMarks, class, why string, now time.Time) (next storedMarks, changed bool) {
+// noteFailure adds a failure to the entry of its class. The first one makes an entry that is over already.
+func noteFailure(old storedEntries, class, why string, now time.Time) (next storedEntries, changed bool) {
 	why, scope := why[:min(len(why), maxWhy)], instancetypes.ClassScope(class)
-	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
-	i := slices.IndexFunc(out, func(e storedMark) bool { return e.Class() == class && e.Cause == "" })
+	out := slices.DeleteFunc(slices.Clone(old), func(e storedEntry) bool { return !now.Before(e.remembersUntil()) })
+	i := slices.IndexFunc(out, func(e storedEntry) bool { return e.Class() == class && e.Cause == "" })
 	if i < 0 {
-		out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope,
+		out = append(out, storedEntry{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope,
 			Until: now.UTC(), Why: why, Times: 1}, Since: now.UTC()})
-		slices.SortFunc(out, func(a, b storedMark) int {
+		slices.SortFunc(out, func(a, b storedEntry) int {
 			return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
 		})
 		return out, true
@@ -56,9 +56,9 @@ func noteFailure(old storedMarks, class, why string, now time.Time) (next stored
 		return old, false
 	}
 	e.Why, e.Since = why, now.UTC()
-	if !now.Before(e.Until) { // those that were under way when the class was marked make it no longer
+	if !now.Before(e.Until) { // those that were under way when the class became unavailable make it no longer
 		e.Times++
-		e.Until = now.Add(markDuration(classRests, e.Times-1)).UTC()
+		e.Until = now.Add(unavailableFor(classRests, e.Times-1)).UTC()
 	}
 	out[i] = e
 	return out, true

@@ -27,7 +27,7 @@ func TestAClassWhoseInstancesEndRests(t *testing.T) {
 		clock.pass(time.Minute) // to launch it, and for EC2 to end it
 		launches++
 		note(t, l, "default", fmt.Sprintf("i-%d", launches))
-		for _, u := range marks(t, l) {
+		for _, u := range unavailable(t, l) {
 			if u.Scope != instancetypes.ClassScope("default") || u.Type != "" {
 				t.Errorf("mark %+v", u)
 			}
@@ -53,18 +53,18 @@ func TestOneFailedLaunchIsNoPattern(t *testing.T) {
 	note(t, l, "gpu", "i-2")
 	add(t, l, offering("spot", "m5.large", "us-west-2a")) // another writer keeps what there is
 	clock.pass(59 * time.Minute)
-	if got := marks(t, l); len(got) != 0 {
+	if got := unavailable(t, l); len(got) != 0 {
 		t.Errorf("marks %v, want none", got)
 	}
 	clock.pass(time.Minute)
 	note(t, l, "default", "i-3")
-	if got := marks(t, l); len(got) != 0 {
+	if got := unavailable(t, l); len(got) != 0 {
 		t.Errorf("an hour later: marks %v, want none", got)
 	}
 	clock.pass(time.Minute)
 	note(t, l, "default", "i-4")
 	note(t, l, "default", "i-5") // of the same pass
-	if got := marks(t, l); len(got) != 1 || got[0].Until.Sub(clock.now()) != 5*time.Minute {
+	if got := unavailable(t, l); len(got) != 1 || got[0].Until.Sub(clock.now()) != 5*time.Minute {
 		t.Errorf("two within an hour: %v, want five minutes", got)
 	}
 }
@@ -78,7 +78,7 @@ func TestARefusalForAClassRestsTheSameEachTime(t *testing.T) {
 	var got []string
 	for range 3 {
 		add(t, l, u)
-		rest := marks(t, l)[0].Until.Sub(clock.now())
+		rest := unavailable(t, l)[0].Until.Sub(clock.now())
 		got = append(got, rest.String())
 		clock.pass(rest + 10*time.Second)
 	}
@@ -87,7 +87,7 @@ func TestARefusalForAClassRestsTheSameEachTime(t *testing.T) {
 	}
 	add(t, l, u)
 	note(t, l, "default", "i-1")
-	if all := marks(t, l); len(all) != 1 || all[0].Type != "m5.large" {
+	if all := unavailable(t, l); len(all) != 1 || all[0].Type != "m5.large" {
 		t.Errorf("after one instance that ended early: %v", all)
 	}
 }

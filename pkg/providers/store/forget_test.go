@@ -29,7 +29,7 @@ func TestMarksAreForgotten(t *testing.T) {
 		}
 	}
 	for range 2 {
-		if err := l.ForgetMarks(t.Context(), brake); err != nil {
+		if err := l.ForgetUnavailable(t.Context(), brake); err != nil {
 			t.Fatal(err)
 		}
 		if all, err = l.ListRemembered(t.Context()); err != nil || len(all) != 1 || all[0].Zone != "us-west-2b" {

@@ -16,11 +16,11 @@ import (
 const (
 	name       = "joiner-sold-out" // of the data in the store
 	field      = "marks"           // its one entry, a JSON list
-	maxMarks   = 2000              // the longest lived stay; a mark takes about 150 bytes, the store holds 1 MiB
+	maxEntries = 2000              // the longest lived stay; an entry takes about 150 bytes, the store holds 1 MiB
 	maxWhy     = 120               // bytes
-	maxSaid    = 400               // bytes of kube-scheduler's words; a class has few such marks
+	maxSaid    = 400               // bytes of kube-scheduler's words; a class has few such entries
 	maxTries   = 8                 // against other writers
-	renewals   = 10                // of a mark within its period, at most
+	renewals   = 10                // of an entry within its period, at most
 	longest    = 30 * time.Minute  // that growing back-off reaches
 	maxDoubled = 20                // doublings; more would overflow and are above longest anyway
 )
@@ -40,7 +40,7 @@ type UnavailableOfferings struct {
 	now   func() time.Time
 
 	mu   sync.Mutex
-	last storedMarks // as read or written last; they are never changed, and marks never get shorter
+	last storedEntries // as read or written last; they are never changed, and entries never get shorter
 }
 
 // NewUnavailableOfferings makes a ledger on a store.
@@ -48,48 +48,48 @@ func NewUnavailableOfferings(store Store, now func() time.Time) *UnavailableOffe
 	return &UnavailableOfferings{store: store, now: now}
 }
 
-// ListUnavailable returns the marks that still count, sorted by offering.
+// ListUnavailable returns the entries that still count, sorted by offering.
 func (l *UnavailableOfferings) ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error) {
 	all, _, err := l.readEntries(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read unavailable offerings: %w", err)
 	}
 	now := l.now()
-	return slices.DeleteFunc(all, func(e storedMark) bool { return !now.Before(e.Until) }).activeMarks(), nil
+	return slices.DeleteFunc(all, func(e storedEntry) bool { return !now.Before(e.Until) }).activeOfferings(), nil
 }
 
-// MarkUnavailable marks offerings as unavailable for a time, of which each mark's OfferingKey and Why are read. An
-// offering that is refused again after its mark ended, but within twice that mark's period, counts as failing still:
-// the period doubles, up to 30 minutes, and Times tells how often. A refusal while a mark counts is the same failure
-// seen twice, by launches side by side or by a repeated call: it renews the mark. A mark never shortens another. Marks
-// of other writers at the same time are kept.
-func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, marks []instancetypes.UnavailableOffering,
+// MarkUnavailable marks offerings as unavailable for a time, of which each one's OfferingKey and Why are read. An
+// offering that is refused again after its entry ended, but within twice that entry's period, counts as failing still:
+// the period doubles, up to 30 minutes, and Times tells how often. A refusal while an entry counts is the same failure
+// seen twice, by launches side by side or by a repeated call: it renews the entry. An entry never shortens another.
+// Entries of other writers at the same time are kept.
+func (l *UnavailableOfferings) MarkUnavailable(ctx context.Context, unavailable []instancetypes.UnavailableOffering,
 	period time.Duration) error {
 	// a minute with many notices would have everybody ask for the same
-	if len(marks) == 0 || l.readLately().markedJustNow(marks, period, l.now()) {
+	if len(unavailable) == 0 || l.readLately().markedJustNow(unavailable, period, l.now()) {
 		return nil
 	}
-	if err := retryConflicts(ctx, func() error { return l.addEntries(ctx, marks, period) }); err != nil {
-		return fmt.Errorf("mark %d offerings as unavailable, %s first: %w", len(marks), marks[0], err)
+	if err := retryConflicts(ctx, func() error { return l.addEntries(ctx, unavailable, period) }); err != nil {
+		return fmt.Errorf("mark %d offerings as unavailable, %s first: %w", len(unavailable), unavailable[0], err)
 	}
 	return nil
 }
 
-func (l *UnavailableOfferings) addEntries(ctx context.Context, marks []instancetypes.UnavailableOffering,
+func (l *UnavailableOfferings) addEntries(ctx context.Context, unavailable []instancetypes.UnavailableOffering,
 	period time.Duration) error {
 	old, version, err := l.readEntries(ctx)
 	if err != nil {
 		return err
 	}
-	if old.markedJustNow(marks, period, l.now()) {
+	if old.markedJustNow(unavailable, period, l.now()) {
 		return nil // or write
 	}
-	next := mergeMarks(old, marks, period, l.now())
+	next := mergeEntries(old, unavailable, period, l.now())
 	return l.writeEntries(ctx, next, version)
 }
 
 // writeEntries stores the entries in place of those of that version.
-func (l *UnavailableOfferings) writeEntries(ctx context.Context, e storedMarks, version string) error {
+func (l *UnavailableOfferings) writeEntries(ctx context.Context, e storedEntries, version string) error {
 	body, err := json.Marshal(e)
 	if err != nil {
 		return fmt.Errorf("encode: %w", err)
@@ -101,26 +101,26 @@ func (l *UnavailableOfferings) writeEntries(ctx context.Context, e storedMarks, 
 	return nil
 }
 
-func (l *UnavailableOfferings) readLately() storedMarks {
+func (l *UnavailableOfferings) readLately() storedEntries {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return l.last
 }
 
-func (l *UnavailableOfferings) rememberEntries(e storedMarks) {
+func (l *UnavailableOfferings) rememberEntries(e storedEntries) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.last = e
 }
 
-// readEntries returns the stored entries. Text that is no list of marks counts as none: whoever broke it must not stop
-// launches, and the next write mends it.
-func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedMarks, string, error) {
+// readEntries returns the stored entries. Text that is no list of entries counts as none: whoever broke it must not
+// stop launches, and the next write mends it.
+func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedEntries, string, error) {
 	data, version, err := l.store.ReadData(ctx, name)
 	if err != nil {
 		return nil, "", err
 	}
-	var out storedMarks
+	var out storedEntries
 	if err := json.Unmarshal([]byte(cmp.Or(data[field], "[]")), &out); err != nil {
 		return nil, version, nil
 	}
@@ -128,12 +128,12 @@ func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedMarks, st
 	return out, version, nil
 }
 
-// storedMark is a mark with when it was made, from which the next period follows.
-type storedMark instancetypes.NotedMark
+// storedEntry is an entry with the time of its last refusal, from which the next period follows.
+type storedEntry instancetypes.NotedMark
 
-type storedMarks []storedMark
+type storedEntries []storedEntry
 
-func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
+func (e storedEntries) activeOfferings() []instancetypes.UnavailableOffering {
 	out := make([]instancetypes.UnavailableOffering, 0, len(e))
 	for _, m := range e {
 		out = append(out, m.UnavailableOffering)
@@ -142,10 +142,10 @@ func (e storedMarks) activeMarks() []instancetypes.UnavailableOffering {
 	return out
 }
 
-// markedJustNow reports whether each of the marks was made for that long just now.
-func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, period time.Duration,
+// markedJustNow reports whether each of the entries was made for that long just now.
+func (e storedEntries) markedJustNow(unavailable []instancetypes.UnavailableOffering, period time.Duration,
 	now time.Time) bool {
-	return !slices.ContainsFunc(marks, func(u instancetypes.UnavailableOffering) bool {
+	return !slices.ContainsFunc(unavailable, func(u instancetypes.UnavailableOffering) bool {
 		return !e.alreadyMarked(u, period,
 			now)
 	})
@@ -153,8 +153,8 @@ func (e storedMarks) markedJustNow(marks []instancetypes.UnavailableOffering, pe
 
 // alreadyMarked reports whether the same was marked for that long just now, so that marking it again changes next to
 // nothing.
-func (e storedMarks) alreadyMarked(u instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
-	return slices.ContainsFunc(e, func(m storedMark) bool {
+func (e storedEntries) alreadyMarked(u instancetypes.UnavailableOffering, period time.Duration, now time.Time) bool {
+	return slices.ContainsFunc(e, func(m storedEntry) bool {
 		return compareOfferings(m.UnavailableOffering, u) == 0 && !m.Until.Before(now.Add(period-period/renewals))
 	})
 }
@@ -165,31 +165,31 @@ func compareOfferings(a, b instancetypes.UnavailableOffering) int {
 		cmp.Compare(min(len(a.Cause), 1), min(len(b.Cause), 1)))
 }
 
-// mergeMarks adds marks to what is stored. Entries are forgotten when marking them again would start afresh.
-func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, period time.Duration,
-	now time.Time) storedMarks {
-	out := slices.DeleteFunc(slices.Clone(old), func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
+// mergeEntries adds entries to what is stored. Entries are forgotten when marking them again would start afresh.
+func mergeEntries(old storedEntries, unavailable []instancetypes.UnavailableOffering, period time.Duration,
+	now time.Time) storedEntries {
+	out := slices.DeleteFunc(slices.Clone(old), func(e storedEntry) bool { return !now.Before(e.remembersUntil()) })
 	var added []instancetypes.UnavailableOffering
-	for _, u := range marks {
-		same := func(mark instancetypes.UnavailableOffering) bool { return compareOfferings(mark, u) == 0 }
+	for _, u := range unavailable {
+		same := func(entry instancetypes.UnavailableOffering) bool { return compareOfferings(entry, u) == 0 }
 		if slices.ContainsFunc(added, same) {
 			continue // named twice in one refusal is one refusal
 		}
 		added = append(added, u)
-		i := slices.IndexFunc(out, func(e storedMark) bool { return same(e.UnavailableOffering) })
+		i := slices.IndexFunc(out, func(e storedEntry) bool { return same(e.UnavailableOffering) })
 		if i < 0 {
-			out = append(out, storedMark{UnavailableOffering: instancetypes.UnavailableOffering{
+			out = append(out, storedEntry{UnavailableOffering: instancetypes.UnavailableOffering{
 				OfferingKey: u.OfferingKey,
 				Scope:       u.Scope}})
 			i = len(out) - 1
 		}
 		out[i] = out[i].afterRefusal(u, period, now)
 	}
-	if len(out) > maxMarks {
-		slices.SortStableFunc(out, func(a, b storedMark) int { return b.Until.Compare(a.Until) })
-		out = out[:maxMarks]
+	if len(out) > maxEntries {
+		slices.SortStableFunc(out, func(a, b storedEntry) int { return b.Until.Compare(a.Until) })
+		out = out[:maxEntries]
 	}
-	slices.SortFunc(out, func(a, b storedMark) int {
+	slices.SortFunc(out, func(a, b storedEntry) int {
 		return compareOfferings(a.UnavailableOffering,
 			b.UnavailableOffering)
 	})
@@ -197,8 +197,8 @@ func mergeMarks(old storedMarks, marks []instancetypes.UnavailableOffering, peri
 }
 
 // remembersUntil returns when the entry no longer makes the next period longer: twice its period after it began, for a
-// class an hour after its last failure. A refusal is forgotten with its mark: somebody may mend its cause at any time.
-func (e storedMark) remembersUntil() time.Time {
+// class an hour after its last failure. A refusal is forgotten with its entry: somebody may mend its cause at any time.
+func (e storedEntry) remembersUntil() time.Time {
 	if until, of := instancetypes.NotedMark(e).RemembersUnused(); of {
 		return until
 	}
@@ -212,12 +212,13 @@ func (e storedMark) remembersUntil() time.Time {
 }
 
 // afterRefusal is the entry after one more refusal.
-func (e storedMark) afterRefusal(u instancetypes.UnavailableOffering, period time.Duration, now time.Time) storedMark {
+func (e storedEntry) afterRefusal(u instancetypes.UnavailableOffering, period time.Duration,
+	now time.Time) storedEntry {
 	times := max(e.Times, 1)
 	if e.Times > 0 && !now.Before(e.Until) {
 		times++
 	}
-	until := now.Add(markDuration(period, times))
+	until := now.Add(unavailableFor(period, times))
 	if e.Until.After(until) {
 		until = e.Until
 	}
@@ -225,9 +226,9 @@ func (e storedMark) afterRefusal(u instancetypes.UnavailableOffering, period tim
 	return e
 }
 
-// markDuration returns the time for which the mark of an offering counts that was refused so many times in a row. A
+// unavailableFor returns the time for which the entry of an offering counts that was refused so many times in a row. A
 // period above 30 minutes stays what it is.
-func markDuration(period time.Duration, times int) time.Duration {
+func unavailableFor(period time.Duration, times int) time.Duration {
 	for range min(times-1, maxDoubled) {
 		if 2*period > longest {
 			return max(period, longest)

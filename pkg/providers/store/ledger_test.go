@@ -24,15 +24,15 @@ func TestMarksOfOneWriter(t *testing.T) {
 		{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "c5.large", Zone: "us-west-2a"}, Until: at("12:03:00"), Why: "InsufficientInstanceCapacity", Times: 1},
 		{OfferingKey: instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2b"}, Until: at("12:03:00"), Why: "InsufficientInstanceCapacity", Times: 1},
 	}
-	if diff := cmp.Diff(want, marks(t, l)); diff != "" {
+	if diff := cmp.Diff(want, unavailable(t, l)); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 	clock.pass(3*time.Minute - time.Second)
-	if got := len(marks(t, l)); got != 2 {
+	if got := len(unavailable(t, l)); got != 2 {
 		t.Errorf("%d marks one second before their end, want 2", got)
 	}
 	clock.pass(time.Second)
-	if got := marks(t, l); len(got) != 0 {
+	if got := unavailable(t, l); len(got) != 0 {
 		t.Errorf("marks at their end: %v, want none", got)
 	}
 }
@@ -42,7 +42,7 @@ func TestOfferingThatKeepsFailingRestsLonger(t *testing.T) {
 	var got []string
 	for range 6 {
 		add(t, l, offering("spot", "m5.large", "us-west-2a"))
-		u := marks(t, l)[0]
+		u := unavailable(t, l)[0]
 		rest := u.Until.Sub(clock.now())
 		got = append(got, fmt.Sprintf("%d times: %s", u.Times, rest))
 		clock.pass(rest + 10*time.Second)
@@ -53,7 +53,7 @@ func TestOfferingThatKeepsFailingRestsLonger(t *testing.T) {
 	}
 	clock.pass(30 * time.Minute)
 	add(t, l, offering("spot", "m5.large", "us-west-2a"))
-	if u := marks(t, l)[0]; u.Times != 1 || u.Until.Sub(clock.now()) != 3*time.Minute {
+	if u := unavailable(t, l)[0]; u.Times != 1 || u.Until.Sub(clock.now()) != 3*time.Minute {
 		t.Errorf("after a long success: %+v, want a first failure of three minutes", u)
 	}
 }
@@ -69,7 +69,7 @@ func TestMarksThatDifferInScopeAlone(t *testing.T) {
 		}
 		want := []instancetypes.UnavailableOffering{{OfferingKey: o, Scope: "one", Until: at("12:03:00"), Why: "full", Times: 1},
 			{OfferingKey: o, Scope: "two", Until: at("12:03:10"), Why: "full", Times: 1}}
-		if diff := cmp.Diff(want, marks(t, l)); diff != "" {
+		if diff := cmp.Diff(want, unavailable(t, l)); diff != "" {
 			t.Errorf("marks of %+v (-want +got):\n%s", o, diff)
 		}
 	}
@@ -83,7 +83,7 @@ func TestSameFailureSeenTwiceIsOneFailure(t *testing.T) {
 	clock.pass(20 * time.Second)
 	add(t, l, o)
 	want := []instancetypes.UnavailableOffering{{OfferingKey: o.OfferingKey, Until: at("12:03:20"), Why: o.Why, Times: 1}}
-	if diff := cmp.Diff(want, marks(t, l)); diff != "" {
+	if diff := cmp.Diff(want, unavailable(t, l)); diff != "" {
 		t.Errorf("marks (-want +got):\n%s", diff)
 	}
 }
@@ -106,8 +106,8 @@ func TestWhatIsMarkedAlreadyIsNotWrittenAgain(t *testing.T) {
 		t.Errorf("another process writes what it finds, or asks %d times, want once", s.reads-reads)
 	}
 	add(t, l, known, other)
-	if s.version == before || len(marks(t, l)) != 2 {
-		t.Errorf("an offering that is not marked yet was left out: %v", marks(t, l))
+	if s.version == before || len(unavailable(t, l)) != 2 {
+		t.Errorf("an offering that is not marked yet was left out: %v", unavailable(t, l))
 	}
 }
 
@@ -123,7 +123,7 @@ func TestShortMarkDoesNotShortenLongOne(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if got := marks(t, l)[0].Until; !got.Equal(at("12:20:00")) {
+	if got := unavailable(t, l)[0].Until; !got.Equal(at("12:20:00")) {
 		t.Errorf("mark ends at %s, want 12:20:00", got)
 	}
 }
@@ -143,7 +143,7 @@ func TestWritersAtTheSameTimeKeepEachOthersMarks(t *testing.T) {
 	}
 	add(t, mine, offering("spot", "m5.large", "us-west-2a"))
 	var got []string
-	for _, u := range marks(t, mine) {
+	for _, u := range unavailable(t, mine) {
 		got = append(got, u.Type)
 	}
 	if diff := cmp.Diff([]string{"c0.large", "c1.large", "c2.large", "m5.large"}, got); diff != "" {
@@ -179,11 +179,11 @@ func TestFaultOfTheStoreIsReturnedAtOnce(t *testing.T) {
 func TestBrokenDataIsMended(t *testing.T) {
 	s := &fakeStore{data: map[string]string{"marks": "{not a list"}, version: 7}
 	l, _ := newLedger(s)
-	if got := marks(t, l); len(got) != 0 {
+	if got := unavailable(t, l); len(got) != 0 {
 		t.Errorf("marks of broken data: %v, want none", got)
 	}
 	add(t, l, offering("spot", "m5.large", "us-west-2a"))
-	if got := marks(t, l); len(got) != 1 {
+	if got := unavailable(t, l); len(got) != 1 {
 		t.Errorf("marks after a write: %v, want one", got)
 	}
 }
@@ -200,7 +200,7 @@ func TestSizeIsLimited(t *testing.T) {
 	late := offering("spot", "late.large", "us-west-2a")
 	late.Why = strings.Repeat("x", 5000)
 	add(t, l, late, offering("spot", "later.large", "us-west-2a"), offering("spot", "latest.large", "us-west-2a"))
-	got := marks(t, l)
+	got := unavailable(t, l)
 	if len(got) != 2000 || got[0].Type != "late.large" || got[2].Type != "latest.large" {
 		t.Errorf("%d marks from %s, %s: want 2000 with the latest among them", len(got), got[0].Type, got[2].Type)
 	}
@@ -230,7 +230,7 @@ func add(t *testing.T, l *store.UnavailableOfferings, m ...instancetypes.Unavail
 	}
 }
 
-func marks(t *testing.T, l *store.UnavailableOfferings) []instancetypes.UnavailableOffering {
+func unavailable(t *testing.T, l *store.UnavailableOfferings) []instancetypes.UnavailableOffering {
 	t.Helper()
 	out, err := l.ListUnavailable(t.Context())
 	if err != nil {

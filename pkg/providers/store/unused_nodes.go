@@ -9,7 +9,7 @@ import (
 )
 
 // NoteUnusedNodes notes nodes that were bought in vain, and by their instance ids those of which pods came to run after
-// all: see instancetypes.NoteUnusedNodes. It returns the marks about the types that are left out now. Noting the same
+// all: see instancetypes.NoteUnusedNodes. It returns the entries about the types that are left out now. Noting the same
 // again changes nothing.
 func (l *UnavailableOfferings) NoteUnusedNodes(ctx context.Context, unused []instancetypes.UnusedNode,
 	used []string) (out []instancetypes.UnavailableOffering, err error) {
@@ -27,16 +27,16 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 		return nil, err
 	}
 	now := l.now()
-	old = slices.DeleteFunc(old, func(e storedMark) bool { return !now.Before(e.remembersUntil()) })
+	old = slices.DeleteFunc(old, func(e storedEntry) bool { return !now.Before(e.remembersUntil()) })
 	for i := range unused {
 		unused[i].Why = unused[i].Why[:min(len(unused[i].Why), maxSaid)]
 	}
-	next, changed := instancetypes.NoteUnusedNodes(old.notedMarks(), unused, used, now)
-	entries := make(storedMarks, 0, len(next))
+	next, changed := instancetypes.NoteUnusedNodes(old.notedOfferings(), unused, used, now)
+	entries := make(storedEntries, 0, len(next))
 	for _, m := range next {
-		entries = append(entries, storedMark(m))
+		entries = append(entries, storedEntry(m))
 	}
-	slices.SortFunc(entries, func(a, b storedMark) int {
+	slices.SortFunc(entries, func(a, b storedEntry) int {
 		return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
 	})
 	if changed {
@@ -44,12 +44,12 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 			return nil, err
 		}
 	}
-	return slices.DeleteFunc(entries.activeMarks(), func(u instancetypes.UnavailableOffering) bool {
+	return slices.DeleteFunc(entries.activeOfferings(), func(u instancetypes.UnavailableOffering) bool {
 		return !u.LeavesOut() || !now.Before(u.Until)
 	}), nil
 }
 
-func (e storedMarks) notedMarks() []instancetypes.NotedMark {
+func (e storedEntries) notedOfferings() []instancetypes.NotedMark {
 	out := make([]instancetypes.NotedMark, 0, len(e))
 	for _, m := range e {
 		out = append(out, instancetypes.NotedMark(m))

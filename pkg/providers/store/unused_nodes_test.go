@@ -74,12 +74,12 @@ func TestAClassWhoseNodesNeverBecomeUsableRests(t *testing.T) {
 		}
 		note(t, l, "default", "ended-"+id) // from the second on for five minutes
 	}
-	if all := marks(t, l); len(all) != 3 {
+	if all := unavailable(t, l); len(all) != 3 {
 		t.Errorf("%+v, want one of each", all)
 	}
 	clock.pass(59 * time.Minute)
 	got := ""
-	for _, u := range marks(t, l) {
+	for _, u := range unavailable(t, l) {
 		got += u.String() + " because of " + u.Cause + "; "
 	}
 	const want = "ec2nodeclass/default because of class; m5.large in ec2nodeclass/default because of 1; "
@@ -87,7 +87,7 @@ func TestAClassWhoseNodesNeverBecomeUsableRests(t *testing.T) {
 		t.Errorf("59 minutes later %q, want %q", got, want)
 	}
 	clock.pass(time.Minute)
-	if left := marks(t, l); len(left) != 0 {
+	if left := unavailable(t, l); len(left) != 0 {
 		t.Errorf("an hour later %+v", left)
 	}
 }

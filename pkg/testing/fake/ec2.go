@@ -117,7 +117,7 @@ func (w *ec2) launchOrder(o launch.Order, token string) (cluster.Instance,
 		w.tokens[token] = answer{asked: asked, id: i.ID}
 		return i, marks, nil
 	}
-	err := &instancetypes.NoCapacityError{Marks: marks}
+	err := &instancetypes.NoCapacityError{Unavailable: marks}
 	w.tokens[token] = answer{asked: asked, err: err}
 	return cluster.Instance{}, nil, err
 }
@@ -240,7 +240,7 @@ func (p EC2Ports) StopInstances(ctx context.Context, ids []string) error {
 func (p EC2Ports) StartInstance(ctx context.Context, id string, o instancetypes.OfferingKey) error {
 	return tryCall(ctx, p.invocation, "start", func() error {
 		if p.w.Refuse != nil && p.w.Refuse(o) {
-			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{OfferingKey: o,
+			return &instancetypes.NoCapacityError{Unavailable: []instancetypes.UnavailableOffering{{OfferingKey: o,
 				Why: "InsufficientInstanceCapacity"}}}
 		}
 		if m, ok := p.w.instances[id]; ok && m.State == "stopped" {

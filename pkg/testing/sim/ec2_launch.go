@@ -85,7 +85,7 @@ func (e *ec2) createFleet(by *invocation, o launch.Order, token string) fleetAns
 		}
 	}
 	if len(a.started) < o.Count() {
-		a.err = &instancetypes.NoCapacityError{Marks: a.marks}
+		a.err = &instancetypes.NoCapacityError{Unavailable: a.marks}
 		a.marks = nil
 	}
 	e.tokens[token] = a

@@ -90,7 +90,7 @@ func (p *fleetPorts) StartInstance(ctx context.Context, id string, o instancetyp
 			return nil
 		case p.ec2.scarce[o]:
 			p.inv.refuseStart()
-			return &instancetypes.NoCapacityError{Marks: []instancetypes.UnavailableOffering{{OfferingKey: o,
+			return &instancetypes.NoCapacityError{Unavailable: []instancetypes.UnavailableOffering{{OfferingKey: o,
 				Why: "InsufficientInstanceCapacity"}}}
 		}
 		p.observe(instanceRestarted{p.inv, m})

@@ -53,11 +53,11 @@ func learnUnavailable(s callAnswered) {
 	if f, ok := s.answer.value.(fleetAnswer); ok && s.answer.err == nil {
 		learn(f.marks)
 		if no, ok := errors.AsType[*instancetypes.NoCapacityError](f.err); ok {
-			learn(no.Marks)
+			learn(no.Unavailable)
 		}
 	}
 	if no, ok := errors.AsType[*instancetypes.NoCapacityError](s.answer.err); ok {
-		learn(no.Marks)
+		learn(no.Unavailable)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 )
 
 // template writes what a synthesis would of the preflight of a plan, and returns its folder.
-func template(t *testing.T, p preflight.Plan) string {
+func template(t *testing.T, p preflight.StackPlan) string {
 	t.Helper()
 	text, err := json.Marshal(map[string]any{"Resources": map[string]any{
 		"Topic":             map[string]any{"Type": "AWS::SNS::Topic", "Properties": map[string]any{"ClusterName": "demo"}},
@@ -57,7 +57,7 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	awsemulator.SetAutoMode(c, true)
 	awsemulator.SetIPv6(c, true)
 	awsemulator.PutVPCEndpoint(c, "ec2", false)
-	plan := preflight.Plan{Cluster: "demo", MadeNodeRoles: []string{"KarpenterNodeRole-demo"}, Subnets: []string{"subnet-0aaaaaaaaaaaaaaa0"},
+	plan := preflight.StackPlan{Cluster: "demo", MadeNodeRoles: []string{"KarpenterNodeRole-demo"}, Subnets: []string{"subnet-0aaaaaaaaaaaaaaa0"},
 		Endpoints: []string{"ec2", "ssm"}, Reserved: 204, ForNotices: 200}
 	awsemulator.SetRoutes(c, awsemulator.Route{To: "0.0.0.0/0", Via: "igw-0a1b2c3d4e5f67890"})
 	vpc := awsemulator.VPCID(c)
@@ -89,19 +89,20 @@ func TestDoctorKnowsWhetherADeploymentGetsThrough(t *testing.T) {
 	awsemulator.SetAutoMode(c, false)
 	awsemulator.SetIPv6(c, false)
 	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", Type: "EC2_LINUX"})
-	plan = preflight.Plan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200}
+	plan = preflight.StackPlan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200}
 	all = beforeDeploy(t, 0, "--template", template(t, plan))
 	if len(all) != 1 || all[0].Level != findings.Fine {
 		t.Errorf("everything is mended, and doctor says %+v", all)
 	}
 }
 
-// Where a service has no endpoints in the zone of a subnet, EC2 would refuse the endpoint in the middle of a deployment.
+// Where a service has no endpoints in the zone of a subnet, EC2 would refuse the endpoint in the middle of a
+// deployment.
 func TestDoctorKnowsWhereServicesHaveEndpoints(t *testing.T) {
 	c := account(t)
 	const vpc, first, second = "vpc-0123456789abcdef0", "subnet-0123456789abcdef0", "subnet-0123456789abcdef1"
 	awsemulator.NameNetwork(c, vpc, first, second)
-	plan := template(t, preflight.Plan{Cluster: "demo", VPC: vpc, Subnets: []string{first, second}, Endpoints: []string{"ec2", "ssm"}, Reserved: 4})
+	plan := template(t, preflight.StackPlan{Cluster: "demo", VPC: vpc, Subnets: []string{first, second}, Endpoints: []string{"ec2", "ssm"}, Reserved: 4})
 	if all := beforeDeploy(t, 0, "--template", plan); len(all) != 1 || all[0].Level != findings.Fine {
 		t.Errorf("each service has endpoints everywhere, and doctor says %+v", all)
 	}
@@ -116,7 +117,7 @@ func TestARecordedAccountIsPlayedAgain(t *testing.T) {
 	c.PutAccessEntry(awsemulator.AccessEntry{PrincipalARN: "arn:aws:iam::111122223333:role/KarpenterNodeRole-demo", Type: "STANDARD"})
 	c.SetClusterAccess("API", false)
 	c.SetConcurrency(42)
-	plan := template(t, preflight.Plan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200})
+	plan := template(t, preflight.StackPlan{Cluster: "demo", NodeRole: "KarpenterNodeRole-demo", Reserved: 204, ForNotices: 200})
 	folder := filepath.Join(t.TempDir(), "recorded")
 	want := beforeDeploy(t, 3, "--template", plan, "--record", folder)
 

@@ -50,7 +50,7 @@ func TestEveryCodeOfUnavailable(t *testing.T) {
 
 func marked(err error) []instancetypes.UnavailableOffering {
 	if no, ok := errors.AsType[*instancetypes.NoCapacityError](err); ok {
-		return no.Marks
+		return no.Unavailable
 	}
 	return nil
 }

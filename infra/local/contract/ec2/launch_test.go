@@ -120,7 +120,7 @@ func refusals(t *testing.T, err error) []string {
 		t.Fatalf("error is %v, want a NoCapacityError", err)
 	}
 	var out []string
-	for _, m := range no.Marks {
+	for _, m := range no.Unavailable {
 		out = append(out, m.CapacityType+" "+m.Type+" "+m.Zone+" "+m.Why)
 	}
 	slices.Sort(out)

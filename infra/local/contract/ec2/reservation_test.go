@@ -64,7 +64,7 @@ func scoped(t *testing.T, err error) []string {
 		t.Fatalf("error is %v, want a NoCapacityError", err)
 	}
 	var out []string
-	for _, m := range no.Marks {
+	for _, m := range no.Unavailable {
 		out = append(out, m.CapacityType+" "+m.Type+" "+m.Zone+" "+m.Scope+" "+m.Why)
 	}
 	return out

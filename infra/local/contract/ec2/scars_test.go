@@ -70,10 +70,10 @@ func TestALaunchOnDemandTagsNoSpotRequest(t *testing.T) {
 	if !ok {
 		t.Fatalf("spot: %v", err)
 	}
-	for i := range full.Marks {
-		full.Marks[i].Until = time.Now().AddDate(10, 0, 0)
+	for i := range full.Unavailable {
+		full.Unavailable[i].Until = time.Now().AddDate(10, 0, 0)
 	}
-	o := r.choose(t, r.everywhere(), claim, full.Marks...)
+	o := r.choose(t, r.everywhere(), claim, full.Unavailable...)
 	r.launch(t, o, claimUID+"-1")
 	if err := r.DryRun(t.Context(), o); err != nil {
 		t.Errorf("rehearsed: %v", err)

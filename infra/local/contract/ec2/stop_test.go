@@ -78,7 +78,7 @@ func TestARefusedStartNamesTheOffering(t *testing.T) {
 		r.AddFault(awsemulator.Fault{Service: "ec2", Action: "StartInstances", Kind: awsemulator.FailBefore, Code: code, Times: 1})
 		err := r.StartInstance(t.Context(), "i-0123456789abcdef0", offering)
 		no, ok := errors.AsType[*instancetypes.NoCapacityError](err)
-		if ok != sold || sold && (len(no.Marks) != 1 || no.Marks[0].OfferingKey != offering || no.Marks[0].Why != code) || err == nil || isNotStartable(err) != (code == "UnauthorizedOperation") {
+		if ok != sold || sold && (len(no.Unavailable) != 1 || no.Unavailable[0].OfferingKey != offering || no.Unavailable[0].Why != code) || err == nil || isNotStartable(err) != (code == "UnauthorizedOperation") {
 			t.Errorf("%s: %v", code, err)
 		}
 	}

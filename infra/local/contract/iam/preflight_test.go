@@ -56,7 +56,7 @@ func (r *rig) preflight() discovery.Preflight {
 }
 
 // plan is what the stack tells its preflight.
-func (r *rig) plan(t *testing.T) preflight.Plan {
+func (r *rig) plan(t *testing.T) preflight.StackPlan {
 	t.Helper()
 	for _, c := range r.stack.CustomResources {
 		if c.Type != "Custom::JoinerPreflight" {
@@ -73,5 +73,5 @@ func (r *rig) plan(t *testing.T) preflight.Plan {
 		return p
 	}
 	t.Fatal("the stack has no preflight")
-	return preflight.Plan{}
+	return preflight.StackPlan{}
 }
