@@ -10,10 +10,10 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// podClass is pods that no rule can tell apart, coming to one machine.
-type podClass struct {
+// arrivingPods are pods that no rule can tell apart, coming to one node.
+type arrivingPods struct {
 	pod  *cluster.Pod
-	on   *machine
+	on   *possibleNode
 	n    int
 	here bool // they stand there, or their claim was made for them: nobody asks anew whether they may
 
@@ -27,17 +27,17 @@ type podClass struct {
 // spreadConstraint is a hard spread constraint of a flock, counting by domain.
 type spreadConstraint struct {
 	cluster.Spread
-	of    *podClass
+	of    *arrivingPods
 	self  bool
 	least []string // domains that count for the least crowded one; none for hostnames
-	value string   // of the flock's machine
+	value string   // of the flock's node
 	count map[string]int
 }
 
 // affinityConstraint is the required affinity of a flock. The scheduler counts a pod only when all terms select it.
 type affinityConstraint struct {
 	terms []cluster.AffinityTerm
-	of    *podClass
+	of    *arrivingPods
 	self  bool
 	any   int
 	count map[domainPlace]int
@@ -76,7 +76,7 @@ func (t *planCheck) checkPodRules() {
 // rulesHoldAfter reports whether the outcome is even for everybody, and affinity alone leaves an order of arrival. That
 // is enough: with several spreads on one pod it can be that only a scheduler which looks ahead gets there, and none
 // does.
-func (t *planCheck) rulesHoldAfter(flocks []*podClass) bool {
+func (t *planCheck) rulesHoldAfter(flocks []*arrivingPods) bool {
 	o := arrivalOrder{seen: map[string]bool{}, uneven: true, left: flocks}
 	if !o.findOrder() {
 		return false
@@ -84,14 +84,14 @@ func (t *planCheck) rulesHoldAfter(flocks []*podClass) bool {
 	for _, f := range flocks {
 		f.countArrival(f.n)
 	}
-	return !slices.ContainsFunc(flocks, func(f *podClass) bool { return f.brokenSpread(0) != "" })
+	return !slices.ContainsFunc(flocks, func(f *arrivingPods) bool { return f.brokenSpread(0) != "" })
 }
 
-// groupClasses groups the pods of every machine.
-func (t *planCheck) groupClasses() []*podClass {
-	var out []*podClass
-	for _, m := range t.machines {
-		byText := map[string]*podClass{}
+// groupClasses groups the pods of every node.
+func (t *planCheck) groupClasses() []*arrivingPods {
+	var out []*arrivingPods
+	for _, m := range t.possibleNodes {
+		byText := map[string]*arrivingPods{}
 		for i, p := range m.allPods() {
 			if !p.Deleting.IsZero() && i < len(m.there) {
 				continue // it is about to be gone
@@ -107,7 +107,7 @@ func (t *planCheck) groupClasses() []*podClass {
 			}
 			key := fmt.Sprint(here, string(text))
 			if byText[key] == nil {
-				byText[key] = &podClass{pod: p, on: m, here: here}
+				byText[key] = &arrivingPods{pod: p, on: m, here: here}
 				out = append(out, byText[key])
 			}
 			byText[key].n++
@@ -128,8 +128,8 @@ func (t *planCheck) termSelects(p *cluster.Pod, term cluster.AffinityTerm, other
 	return in && selectorMatches(term.Selector, other.Labels)
 }
 
-// mayShareValue reports whether two machines may turn out to share a value of the key.
-func mayShareValue(a, b *machine, key string) bool {
+// mayShareValue reports whether two nodes may turn out to share a value of the key.
+func mayShareValue(a, b *possibleNode, key string) bool {
 	if key == labelHost {
 		return a == b
 	}
@@ -140,7 +140,7 @@ func mayShareValue(a, b *machine, key string) bool {
 
 // checkAntiAffinity checks the required anti-affinity of the flock towards all, itself included. Somebody has to be new
 // for it to count.
-func (t *planCheck) checkAntiAffinity(f *podClass, all []*podClass) {
+func (t *planCheck) checkAntiAffinity(f *arrivingPods, all []*arrivingPods) {
 	for _, term := range f.pod.AntiAffinity {
 		for _, o := range all {
 			if f.here && o.here || f == o && f.n < 2 || !mayShareValue(f.on, o.on, term.Key) ||
@@ -154,7 +154,7 @@ func (t *planCheck) checkAntiAffinity(f *podClass, all []*podClass) {
 }
 
 // readSpreads reads the hard spread constraints of a newcomer.
-func (t *planCheck) readSpreads(f *podClass) {
+func (t *planCheck) readSpreads(f *arrivingPods) {
 	for _, c := range f.pod.Spread {
 		if c.Soft {
 			continue
@@ -174,7 +174,7 @@ func (t *planCheck) readSpreads(f *podClass) {
 	}
 }
 
-func (t *planCheck) readAffinity(f *podClass) {
+func (t *planCheck) readAffinity(f *arrivingPods) {
 	if len(f.pod.Affinity) == 0 {
 		return
 	}
@@ -207,7 +207,7 @@ func (t *planCheck) soldDomains(p *cluster.Pod, c cluster.Spread) []string {
 			out = append(out, v)
 		}
 	}
-	for _, m := range t.machines {
+	for _, m := range t.possibleNodes {
 		if !m.closed {
 			for _, s := range m.shapes {
 				see(s.labels, m.taints)
@@ -263,7 +263,7 @@ func leavesOpen[R rawRequirement](terms [][]R, key, value string) bool {
 }
 
 // lacksValues reports whether all that a pool may make has too few values of some key for its minValues.
-func lacksValues(rules []labelRequirement, shapes []machineShape) bool {
+func lacksValues(rules []labelRequirement, shapes []possibleShape) bool {
 	return slices.ContainsFunc(rules, func(w labelRequirement) bool {
 		seen := map[string]bool{}
 		for _, s := range shapes {

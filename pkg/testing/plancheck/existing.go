@@ -16,12 +16,12 @@ const (
 	nominatedPods    = "joiner.sh/nominated-pods"
 )
 
-// buildMachines makes the machines that exist or are on their way, with the pods that stay on them, and notes the pods
-// that need a place.
-func (t *planCheck) buildMachines() {
+// buildPossibleNodes makes the nodes that exist or are on their way, with the pods that stay on them, and notes the
+// pods that need a place.
+func (t *planCheck) buildPossibleNodes() {
 	s := &t.Snapshot
 	taken := map[int]bool{}
-	onNode := map[string]*machine{}
+	onNode := map[string]*possibleNode{}
 	for i := range s.Nodes {
 		n := &s.Nodes[i]
 		claim := -1
@@ -35,13 +35,13 @@ func (t *planCheck) buildMachines() {
 		if claim >= 0 {
 			c, taken[claim] = &s.Claims[claim], true
 		}
-		m := t.existingMachine(n, c)
+		m := t.existingPossibleNode(n, c)
 		onNode[n.Name] = m
-		t.machines = append(t.machines, m)
+		t.possibleNodes = append(t.possibleNodes, m)
 	}
 	for j := range s.Claims {
 		if !taken[j] {
-			t.machines = append(t.machines, t.existingMachine(nil, &s.Claims[j]))
+			t.possibleNodes = append(t.possibleNodes, t.existingPossibleNode(nil, &s.Claims[j]))
 		}
 	}
 	for i := range s.Pods {
@@ -79,9 +79,9 @@ func wantsOtherNodes(p *cluster.Pod) bool {
 	return !stays
 }
 
-// mustMove reports whether the pod on a machine that goes away needs a place. Budgets hold only pods that are evicted:
+// mustMove reports whether the pod on a node that goes away needs a place. Budgets hold only pods that are evicted:
 // one that tolerates the taint of disrupted nodes ends with its node.
-func (t *planCheck) mustMove(p *cluster.Pod, m *machine) bool {
+func (t *planCheck) mustMove(p *cluster.Pod, m *possibleNode) bool {
 	lasts := p.Deleting.IsZero() || p.Owner == cluster.OwnerStatefulSet
 	if !lasts || p.Phase == "Succeeded" || p.Phase == "Failed" || p.Owner == cluster.OwnerDaemonSet ||
 		p.Owner == cluster.OwnerNode {
@@ -100,9 +100,9 @@ func (t *planCheck) mustMove(p *cluster.Pod, m *machine) bool {
 	return t.endsSoon(p, m)
 }
 
-// endsSoon reports whether the machine is being deleted, and its drain ends by force within the time that a new node
+// endsSoon reports whether the node is being deleted, and its drain ends by force within the time that a new node
 // and the pod's end take.
-func (t *planCheck) endsSoon(p *cluster.Pod, m *machine) bool {
+func (t *planCheck) endsSoon(p *cluster.Pod, m *possibleNode) bool {
 	soon := t.Snapshot.Now.Add(5*time.Minute + time.Duration(p.GraceSec)*time.Second)
 	return slices.ContainsFunc(t.Snapshot.Claims, func(c cluster.Claim) bool {
 		if c.Name != m.name && c.NodeName != m.name && (m.id == "" || c.ProviderID != m.id) {
@@ -119,7 +119,7 @@ func (t *planCheck) endsSoon(p *cluster.Pod, m *machine) bool {
 	})
 }
 
-func (t *planCheck) deletingNodes(m *machine) bool {
+func (t *planCheck) deletingNodes(m *possibleNode) bool {
 	return slices.ContainsFunc(t.Snapshot.Nodes, func(n cluster.Node) bool {
 		return n.Name == m.name &&
 			!n.Deleting.IsZero()
@@ -130,9 +130,9 @@ func (t *planCheck) deletingNodes(m *machine) bool {
 		})
 }
 
-// existingMachine is the machine of a node, of a node with its claim, or of a claim alone.
-func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine {
-	m := &machine{own: map[string]bool{}}
+// existingPossibleNode returns what a node, a node with its claim, or a claim alone may turn out to be.
+func (t *planCheck) existingPossibleNode(n *cluster.Node, c *cluster.Claim) *possibleNode {
+	m := &possibleNode{own: map[string]bool{}}
 	if c != nil {
 		m.pool, m.id, m.closed = c.Pool, c.ProviderID, !c.Deleting.IsZero()
 		for name := range strings.SplitSeq(c.Annotations[nominatedPods], ",") {
@@ -158,7 +158,7 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 		m.class = c.ClassKey()
 	}
 	m.served = c == nil || initialized && t.Snapshot.Now.Sub(n.ReadySince) >= 2*time.Minute
-	s := machineShape{labels: maps.Clone(n.Labels), room: amountsOf(n.Allocatable), capacity: amountsOf(n.Capacity)}
+	s := possibleShape{labels: maps.Clone(n.Labels), room: amountsOf(n.Allocatable), capacity: amountsOf(n.Capacity)}
 	if s.labels == nil {
 		s.labels = map[string]string{}
 	}
@@ -176,7 +176,7 @@ func (t *planCheck) existingMachine(n *cluster.Node, c *cluster.Claim) *machine 
 		s.labels[labelHost] = n.Name
 	}
 	addBetaLabels(s.labels)
-	m.shapes = []machineShape{s}
+	m.shapes = []possibleShape{s}
 	return m
 }
 
@@ -196,11 +196,11 @@ func certainLabels(c *cluster.Claim) map[string]string {
 
 // onTheWay returns what a claim without a node may become: what it was launched as, else all that its requirements
 // leave.
-func (t *planCheck) onTheWay(c *cluster.Claim) []machineShape {
+func (t *planCheck) onTheWay(c *cluster.Claim) []possibleShape {
 	if c.ProviderID != "" {
 		l := certainLabels(c)
 		addBetaLabels(l)
-		return []machineShape{{labels: l, room: amountsOf(c.Allocatable), capacity: amountsOf(c.Capacity)}}
+		return []possibleShape{{labels: l, room: amountsOf(c.Allocatable), capacity: amountsOf(c.Capacity)}}
 	}
 	pool, _ := t.Snapshot.PoolOf(c.Pool)
 	out := t.possibleShapes(pool, c.Labels, labelRequirements(c.Requirements.All()), false)

@@ -10,9 +10,9 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// checkMachine checks what concerns one machine and its pods: labels, taints, amounts, host ports and volumes, in every
-// shape that it may take.
-func (t *planCheck) checkMachine(m *machine) {
+// checkPossibleNode checks what concerns one node and its pods: labels, taints, amounts, host ports and volumes, in
+// every shape that it may take.
+func (t *planCheck) checkPossibleNode(m *possibleNode) {
 	if len(m.came) == 0 {
 		return
 	}
@@ -48,8 +48,8 @@ func (t *planCheck) checkMachine(m *machine) {
 	}
 }
 
-// checkParts checks that the machine has the features and CSI drivers that its pods require.
-func (t *planCheck) checkParts(m *machine) {
+// checkParts checks that the node has the features and CSI drivers that its pods require.
+func (t *planCheck) checkParts(m *possibleNode) {
 	for _, p := range m.came {
 		for _, part := range p.Requires {
 			if t.lacksPart(m, part) {
@@ -59,9 +59,9 @@ func (t *planCheck) checkParts(m *machine) {
 	}
 }
 
-// lacksPart reports whether the machine is without the feature or CSI driver. Drivers come soon after their node, and
+// lacksPart reports whether the node is without the feature or CSI driver. Drivers come soon after their node, and
 // Kubernetes 1.36 was the first whose kubelets declare features; the images of a class may be older.
-func (t *planCheck) lacksPart(m *machine, part string) bool {
+func (t *planCheck) lacksPart(m *possibleNode, part string) bool {
 	driver := strings.HasPrefix(part, "CSI driver ")
 	if m.node != nil {
 		return !slices.Contains(m.node.Provides, part) && (m.served || !driver)
@@ -133,11 +133,11 @@ func allPods(pods []*cluster.Pod, is func(*cluster.Pod) bool) bool {
 	return !slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return !is(p) })
 }
 
-// allPods are all pods of the machine.
-func (m *machine) allPods() []*cluster.Pod { return slices.Concat(m.there, m.came) }
+// allPods are all pods of the node.
+func (m *possibleNode) allPods() []*cluster.Pod { return slices.Concat(m.there, m.came) }
 
-// daemonPods are the DaemonSets' pods that a machine of the shape gets.
-func (t *planCheck) daemonPods(m *machine, s machineShape) []*cluster.Pod {
+// daemonPods are the DaemonSets' pods that a node of the shape gets.
+func (t *planCheck) daemonPods(m *possibleNode, s possibleShape) []*cluster.Pod {
 	var out []*cluster.Pod
 	for i := range t.Snapshot.Daemons {
 		d := &t.Snapshot.Daemons[i]
@@ -148,10 +148,10 @@ func (t *planCheck) daemonPods(m *machine, s machineShape) []*cluster.Pod {
 	return out
 }
 
-// isOversized reports whether the DaemonSet's pod never runs on the machine, because it is larger than the node or, of
+// isOversized reports whether the DaemonSet's pod never runs on the node, because it is larger than the node or, of
 // a new one, than any that its pool makes.
-func (t *planCheck) isOversized(d *cluster.Pod, m *machine, s machineShape) bool {
-	holds := func(x machineShape) bool {
+func (t *planCheck) isOversized(d *cluster.Pod, m *possibleNode, s possibleShape) bool {
+	holds := func(x possibleShape) bool {
 		_, ok := amountsOf(d.Need).firstShort(x.room)
 		return ok
 	}
@@ -162,7 +162,7 @@ func (t *planCheck) isOversized(d *cluster.Pod, m *machine, s machineShape) bool
 	if holds(s) || m.launch == nil && m.id != "" || !known {
 		return !holds(s)
 	}
-	return !slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x machineShape) bool {
+	return !slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x possibleShape) bool {
 		return podSuits(d, x.labels, false) && holds(x)
 	})
 }
@@ -174,9 +174,9 @@ func (t *planCheck) isToldOversized(d *cluster.Pod, pool string) bool {
 	})
 }
 
-// holdsAllDaemons reports whether some machine of the pool holds the pods of all DaemonSets that it would get.
-func (t *planCheck) holdsAllDaemons(pool cluster.Pool, m *machine) bool {
-	return slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x machineShape) bool {
+// holdsAllDaemons reports whether some node of the pool holds the pods of all DaemonSets that it would get.
+func (t *planCheck) holdsAllDaemons(pool cluster.Pool, m *possibleNode) bool {
+	return slices.ContainsFunc(t.possibleShapes(pool, nil, nil, true), func(x possibleShape) bool {
 		sum := resourceAmounts{}
 		for i := range t.Snapshot.Daemons {
 			d := &t.Snapshot.Daemons[i]
@@ -190,7 +190,7 @@ func (t *planCheck) holdsAllDaemons(pool cluster.Pool, m *machine) bool {
 }
 
 // checkRoom wants room for the pods, and for the daemons that do not run yet.
-func (t *planCheck) checkRoom(m *machine, s machineShape) {
+func (t *planCheck) checkRoom(m *possibleNode, s possibleShape) {
 	need, missing := resourceAmounts{}, resourceAmounts{}
 	for _, d := range t.daemonPods(m, s) {
 		missing.addAmounts(amountsOf(d.Need), 1)
@@ -211,7 +211,7 @@ func (t *planCheck) checkRoom(m *machine, s machineShape) {
 }
 
 // checkRequests wants a claim to ask for at least what its pods need.
-func (t *planCheck) checkRequests(m *machine) {
+func (t *planCheck) checkRequests(m *possibleNode) {
 	need := resourceAmounts{}
 	for _, p := range m.came {
 		need.addAmounts(amountsOf(p.Need), 1)
@@ -222,7 +222,7 @@ func (t *planCheck) checkRequests(m *machine) {
 }
 
 // checkPorts wants no port twice on one address because of a newcomer.
-func (t *planCheck) checkPorts(m *machine, s machineShape) {
+func (t *planCheck) checkPorts(m *possibleNode, s possibleShape) {
 	type owner struct {
 		pod *cluster.Pod
 		cluster.HostPort
@@ -244,9 +244,9 @@ func (t *planCheck) checkPorts(m *machine, s machineShape) {
 	}
 }
 
-// besideGuests wants no newcomer on a machine of which DaemonSets' pods, that come with it, are kept apart by required
+// besideGuests wants no newcomer on a node of which DaemonSets' pods, that come with it, are kept apart by required
 // anti-affinity of either.
-func (t *planCheck) besideGuests(m *machine, s machineShape) {
+func (t *planCheck) besideGuests(m *possibleNode, s possibleShape) {
 	if m.launch == nil {
 		return
 	}
@@ -266,7 +266,7 @@ func (t *planCheck) besideGuests(m *machine, s machineShape) {
 }
 
 // checkVolumes wants no newcomer to need a volume more than can be attached.
-func (t *planCheck) checkVolumes(m *machine, limits map[string]int64, as string) {
+func (t *planCheck) checkVolumes(m *possibleNode, limits map[string]int64, as string) {
 	used := map[string]map[string]bool{}
 	for _, p := range slices.Concat(m.nominated, m.allPods()) {
 		for _, v := range p.Volumes {
@@ -286,8 +286,8 @@ func (t *planCheck) checkVolumes(m *machine, limits map[string]int64, as string)
 	}
 }
 
-// labelValues returns the values that the machine may turn out to have for the label, sorted.
-func (m *machine) labelValues(key string) []string {
+// labelValues returns the values that the node may turn out to have for the label, sorted.
+func (m *possibleNode) labelValues(key string) []string {
 	seen := map[string]bool{}
 	for _, s := range m.shapes {
 		if v, ok := s.labels[key]; ok {
@@ -299,8 +299,8 @@ func (m *machine) labelValues(key string) []string {
 	return slices.Sorted(maps.Keys(seen))
 }
 
-// singleValue is the only one that the machine can have for the label.
-func (m *machine) singleValue(key string) (string, bool) {
+// singleValue is the only one that the node can have for the label.
+func (m *possibleNode) singleValue(key string) (string, bool) {
 	all := m.labelValues(key)
 	if len(all) != 1 {
 		return "", false

@@ -12,10 +12,10 @@ const mostStates = 20_000
 
 // arrivalOrder searches for an order of arrival in which every newcomer may come when its turn is.
 type arrivalOrder struct {
-	left   []*podClass
+	left   []*arrivingPods
 	seen   map[string]bool // states without a way out
-	least  []*podClass     // who is left where most could come
-	why    map[*podClass]string
+	least  []*arrivingPods // who is left where most could come
+	why    map[*arrivingPods]string
 	fewest int
 	uneven bool // spreads do not matter
 }
@@ -24,7 +24,7 @@ type arrivalOrder struct {
 // on.
 func (o *arrivalOrder) findOrder() bool {
 	state := make([]byte, 0, len(o.left)*2)
-	count, rest := 0, []*podClass(nil)
+	count, rest := 0, []*arrivingPods(nil)
 	for _, f := range o.left {
 		state = append(strconv.AppendInt(state, int64(f.n), 36), ' ')
 		if count += f.n; f.n > 0 {
@@ -39,12 +39,14 @@ func (o *arrivalOrder) findOrder() bool {
 	}
 	o.seen[string(state)] = true
 	if o.why == nil || count < o.fewest {
-		o.fewest, o.least, o.why = count, rest, map[*podClass]string{}
+		o.fewest, o.least, o.why = count, rest, map[*arrivingPods]string{}
 		for _, f := range rest {
 			o.why[f] = cmp.Or(o.refusalReason(f), "only where others then cannot")
 		}
 	}
-	slices.SortStableFunc(rest, func(a, b *podClass) int { return cmp.Compare(a.fullestDomain(), b.fullestDomain()) })
+	slices.SortStableFunc(rest, func(a, b *arrivingPods) int {
+		return cmp.Compare(a.fullestDomain(), b.fullestDomain())
+	})
 	for _, f := range rest {
 		if o.refusalReason(f) != "" {
 			continue
@@ -65,13 +67,13 @@ func (o *arrivalOrder) findOrder() bool {
 }
 
 // keepsNobodyAway reports whether nobody is kept away by the flock's arrival.
-func (f *podClass) keepsNobodyAway() bool {
+func (f *arrivingPods) keepsNobodyAway() bool {
 	return len(f.raises) == 0 && !slices.ContainsFunc(f.joins, func(x *affinityConstraint) bool { return x.self })
 }
 
 // fullestDomain returns the number of pods in the fullest of the flock's domains. Those who come to no spread of their
 // own, yet count in others', wait.
-func (f *podClass) fullestDomain() int {
+func (f *arrivingPods) fullestDomain() int {
 	if f.keepsNobodyAway() {
 		return -1
 	}
@@ -86,7 +88,7 @@ func (f *podClass) fullestDomain() int {
 }
 
 // linkCounters notes wherever the flock is counted.
-func (t *planCheck) linkCounters(f *podClass, all []*podClass) {
+func (t *planCheck) linkCounters(f *arrivingPods, all []*arrivingPods) {
 	for _, o := range all {
 		for _, e := range o.evens {
 			if f.pod.Namespace == o.pod.Namespace && selectorMatches(e.Selector, f.pod.Labels) &&
@@ -101,7 +103,7 @@ func (t *planCheck) linkCounters(f *podClass, all []*podClass) {
 }
 
 // countArrival counts n pods of the flock wherever they are counted.
-func (f *podClass) countArrival(n int) {
+func (f *arrivingPods) countArrival(n int) {
 	for _, e := range f.raises {
 		if v, ok := f.on.singleValue(e.Key); ok {
 			e.count[v] += n
@@ -118,16 +120,16 @@ func (f *podClass) countArrival(n int) {
 	}
 }
 
-// domainPlace is a value of the key of a term, or one machine.
+// domainPlace is a value of the key of a term, or one node.
 type domainPlace struct {
 	term  int
 	value string
-	on    *machine
+	on    *possibleNode
 }
 
-// countsForSpread reports whether the policies of the spread let the machine count, and whether it may have the labels
+// countsForSpread reports whether the policies of the spread let the node count, and whether it may have the labels
 // of all hard spreads of the pod.
-func (t *planCheck) countsForSpread(e *spreadConstraint, m *machine) bool {
+func (t *planCheck) countsForSpread(e *spreadConstraint, m *possibleNode) bool {
 	if e.Key == labelHost {
 		return true
 	}
@@ -140,11 +142,11 @@ func (t *planCheck) countsForSpread(e *spreadConstraint, m *machine) bool {
 		}
 	}
 	return e.IgnoreNodeAffinity || slices.ContainsFunc(m.shapes,
-		func(s machineShape) bool { return podSuits(e.of.pod, s.labels, true) })
+		func(s possibleShape) bool { return podSuits(e.of.pod, s.labels, true) })
 }
 
 // refusalReason says why the next pod of the flock may not come now, empty when it may.
-func (o *arrivalOrder) refusalReason(f *podClass) string {
+func (o *arrivalOrder) refusalReason(f *arrivingPods) string {
 	if why := f.brokenSpread(1); why != "" && !o.uneven {
 		return why
 	}
@@ -161,7 +163,7 @@ func (o *arrivalOrder) refusalReason(f *podClass) string {
 }
 
 // brokenSpread says which spread of the flock has too many pods where it is if so many more come, empty for none.
-func (f *podClass) brokenSpread(more int) string {
+func (f *arrivingPods) brokenSpread(more int) string {
 	for _, e := range f.evens {
 		least := -1
 		for _, d := range e.least {

@@ -12,7 +12,7 @@ import (
 
 // paidFor gives the launch the price that its commitment leaves. It must be able to become nothing else than the type
 // on demand.
-func (t *planCheck) paidFor(m *machine) {
+func (t *planCheck) paidFor(m *possibleNode) {
 	choice := m.launch.Choice
 	zonal := slices.ContainsFunc(t.Snapshot.Catalog.Commitments, func(k instancetypes.Commitment) bool {
 		return k.ID == choice.Paid[0].Commitment && k.Zone != ""

@@ -14,7 +14,7 @@ import (
 func (t *planCheck) checkPools() {
 	used, grew := map[string]resourceAmounts{}, map[string]bool{}
 	reserved, remaining := map[string]int64{}, map[string]int64{}
-	for _, m := range t.machines {
+	for _, m := range t.possibleNodes {
 		if m.pool == "" || t.deletingNodes(m) {
 			continue
 		}
@@ -38,7 +38,7 @@ func (t *planCheck) checkPools() {
 				reserved[id]++
 			}
 		} else if m.id == "" && len(m.shapes) > 0 && reservationOf(m.shapes[0].offering) != "" &&
-			!slices.ContainsFunc(m.shapes, func(s machineShape) bool { return reservationOf(s.offering) == "" }) {
+			!slices.ContainsFunc(m.shapes, func(s possibleShape) bool { return reservationOf(s.offering) == "" }) {
 			reserved[reservationOf(m.shapes[0].offering)]++ // its instance is not taken out of the reservation yet
 		}
 	}
@@ -61,7 +61,7 @@ func (t *planCheck) checkPools() {
 	if b, p := t.plan.LowerBoundUSD, t.plan.TotalPrice(); b > p*(1+1e-9)+1e-12 {
 		t.addViolation("the plan costs %g USD/h, less than its bound %g", p, b)
 	}
-	for _, m := range t.machines {
+	for _, m := range t.possibleNodes {
 		if m.launch != nil {
 			t.checkMinValues(m)
 			t.checkWeights(m)
@@ -72,7 +72,7 @@ func (t *planCheck) checkPools() {
 // checkMinValues wants as many distinct values of each key among what a launch may become as the pool's minValues say.
 // Where these may be lowered (BestEffort), it wants as many as the claim still asks for, that the claim says so, and no
 // key lowered further than the pod that leaves fewest values needs.
-func (t *planCheck) checkMinValues(m *machine) {
+func (t *planCheck) checkMinValues(m *possibleNode) {
 	pool, _ := t.Snapshot.PoolOf(m.pool)
 	lowered := false
 	for _, w := range labelRequirements(pool.Requirements.All()) {
@@ -100,7 +100,7 @@ func (t *planCheck) checkMinValues(m *machine) {
 // leastValues returns the number of values of the key, and no more than the pool wants, that each pod of a launch would
 // leave were it alone. What lowers minValues is not what the pods need together. It is 0 where limits or a reservation
 // may leave less.
-func (t *planCheck) leastValues(m *machine, pool cluster.Pool, w labelRequirement) int {
+func (t *planCheck) leastValues(m *possibleNode, pool cluster.Pool, w labelRequirement) int {
 	if w.MinValues == 0 || len(pool.Limited) > 0 || reservationOf(m.launch.Choice) != "" {
 		return 0
 	}
@@ -129,7 +129,7 @@ func (t *planCheck) leastValues(m *machine, pool cluster.Pool, w labelRequiremen
 // checkWeights wants no new node in a light pool when every pod on it is free to be in a heavier one. It asks only
 // where nothing but a pod's own needs decides: pods without rules about other pods or preferences, in pools without
 // limits and minValues. A DaemonSet counts on every node that may have its labels, as in Karpenter.
-func (t *planCheck) checkWeights(m *machine) {
+func (t *planCheck) checkWeights(m *possibleNode) {
 	light, _ := t.Snapshot.PoolOf(m.pool)
 	said := ""
 	for _, p := range m.came {
@@ -146,10 +146,10 @@ func (t *planCheck) checkWeights(m *machine) {
 }
 
 // heavierPool finds a pool of more weight that could have the pod on a node of its own.
-func (t *planCheck) heavierPool(light cluster.Pool, p *cluster.Pod) (cluster.Pool, machineShape, bool) {
+func (t *planCheck) heavierPool(light cluster.Pool, p *cluster.Pod) (cluster.Pool, possibleShape, bool) {
 	if len(p.Spread)+len(p.Affinity)+len(p.AntiAffinity)+len(p.NodePrefers)+len(p.Prefers)+len(p.Avoids)+len(
 		p.HostPorts) > 0 || t.isShunned(p) {
-		return cluster.Pool{}, machineShape{}, false
+		return cluster.Pool{}, possibleShape{}, false
 	}
 	for _, heavy := range t.Snapshot.Pools {
 		class, found := t.Snapshot.ClassOf(heavy.Class)
@@ -162,7 +162,7 @@ func (t *planCheck) heavierPool(light cluster.Pool, p *cluster.Pod) (cluster.Poo
 			return heavy, s, true
 		}
 	}
-	return cluster.Pool{}, machineShape{}, false
+	return cluster.Pool{}, possibleShape{}, false
 }
 
 // isShunned reports whether the anti-affinity of any pod concerns this one.
@@ -172,15 +172,15 @@ func (t *planCheck) isShunned(p *cluster.Pod) bool {
 	})
 }
 
-func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, bool) {
+func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (possibleShape, bool) {
 	rules := labelRequirements(pool.Requirements.All())
 	if _, refused := keepsOut(p, pool.Taints); refused ||
 		slices.ContainsFunc(rules, func(w labelRequirement) bool { return w.MinValues > 0 }) {
-		return machineShape{}, false
+		return possibleShape{}, false
 	}
-	m := &machine{pool: pool.Name, taints: pool.Taints, class: pool.ClassKey()}
+	m := &possibleNode{pool: pool.Name, taints: pool.Taints, class: pool.ClassKey()}
 	if slices.ContainsFunc(p.Requires, func(part string) bool { return t.lacksPart(m, part) }) {
-		return machineShape{}, false
+		return possibleShape{}, false
 	}
 	shapes := t.possibleShapes(pool, nil, rules, false)
 	for _, s := range shapes {
@@ -195,12 +195,12 @@ func (t *planCheck) couldHold(pool cluster.Pool, p *cluster.Pod) (machineShape, 
 			return s, true
 		}
 	}
-	return machineShape{}, false
+	return possibleShape{}, false
 }
 
-// offeringDaemons are the DaemonSets that a machine of the shape's offering may get, whatever values its open labels
+// offeringDaemons are the DaemonSets that a node of the shape's offering may get, whatever values its open labels
 // take.
-func (t *planCheck) offeringDaemons(m *machine, s machineShape, shapes []machineShape) []*cluster.Pod {
+func (t *planCheck) offeringDaemons(m *possibleNode, s possibleShape, shapes []possibleShape) []*cluster.Pod {
 	var out []*cluster.Pod
 	for _, x := range shapes {
 		if x.offering.OfferingKey != s.offering.OfferingKey {

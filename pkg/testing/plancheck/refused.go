@@ -17,7 +17,7 @@ import (
 var apiServer = sync.OnceValues(crdcheck.NewJudge) //nolint:gochecknoglobals // reading the CRDs takes 0.3 s
 
 // checkAccepted wants the API server to take the NodeClaim of a launch.
-func (t *planCheck) checkAccepted(m *machine, pool cluster.Pool) {
+func (t *planCheck) checkAccepted(m *possibleNode, pool cluster.Pool) {
 	l := m.launch
 	claim := api.NodeClaim{
 		TypeMeta:   metav1.TypeMeta{APIVersion: api.GroupVersion().String(), Kind: api.NodeClaimKind},

@@ -11,7 +11,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 )
 
-// Labels of machines, beside those of the placement's nodes.
+// Labels of nodes, beside those of the placement's nodes.
 const (
 	labelType            = "node.kubernetes.io/instance-type"
 	labelArch            = "kubernetes.io/arch"

@@ -24,10 +24,10 @@ func CheckPlan(w World, p plan.Plan) []string {
 	t := &planCheck{World: w, plan: p, byKey: map[string]*cluster.Pod{}, sold: map[string][]instancetypes.Type{},
 		brings: map[[2]string]bool{}}
 	t.applyOverlays()
-	t.buildMachines()
+	t.buildPossibleNodes()
 	t.placePods()
-	for _, m := range t.machines {
-		t.checkMachine(m)
+	for _, m := range t.possibleNodes {
+		t.checkPossibleNode(m)
 	}
 	t.checkPodRules()
 	t.checkPools()
@@ -38,26 +38,26 @@ func CheckPlan(w World, p plan.Plan) []string {
 // planCheck is one judgement of a plan.
 type planCheck struct {
 	World
-	plan     plan.Plan
-	machines []*machine
-	byKey    map[string]*cluster.Pod
-	sold     map[string][]instancetypes.Type // by pool, overlays applied
-	brings   map[[2]string]bool              // by key and value: see bringsNode
-	faults   []string
+	plan          plan.Plan
+	possibleNodes []*possibleNode
+	byKey         map[string]*cluster.Pod
+	sold          map[string][]instancetypes.Type // by pool, overlays applied
+	brings        map[[2]string]bool              // by key and value: see bringsNode
+	faults        []string
 }
 
 func (t *planCheck) addViolation(format string, args ...any) {
 	t.faults = append(t.faults, fmt.Sprintf(format, args...))
 }
 
-// machine is a node with its pods, as it may turn out: a new one in each type, zone and capacity type that its claim
-// allows.
-type machine struct {
+// possibleNode is a node with its pods, as it may turn out: a new one in each type, zone and capacity type that its
+// claim allows.
+type possibleNode struct {
 	name   string
 	pool   string
 	id     string // provider id
 	taints []cluster.Taint
-	shapes []machineShape
+	shapes []possibleShape
 	limits map[string]int64 // volumes that can be attached, by driver
 	launch *plan.Launch     // of a new one
 	closed bool             // it is going away and takes nobody
@@ -72,8 +72,8 @@ type machine struct {
 	leaving   []*cluster.Pod // stand on it and have to go
 }
 
-// machineShape is one thing that a machine may be.
-type machineShape struct {
+// possibleShape is one thing that a node may be.
+type possibleShape struct {
 	labels   map[string]string
 	room     resourceAmounts
 	capacity resourceAmounts
@@ -82,14 +82,14 @@ type machineShape struct {
 	offering instancetypes.Offering
 }
 
-// placePods gives every pod of the plan its machine, and wants each pod that needs a place in exactly one.
+// placePods gives every pod of the plan its node, and wants each pod that needs a place in exactly one.
 func (t *planCheck) placePods() {
-	byName := map[string]*machine{}
-	for _, m := range t.machines {
+	byName := map[string]*possibleNode{}
+	for _, m := range t.possibleNodes {
 		byName[m.name] = m
 	}
 	times := map[string]int{}
-	place := func(m *machine, key string) {
+	place := func(m *possibleNode, key string) {
 		pod := t.byKey[key]
 		if pod == nil {
 			t.addViolation("%s: no pod %s waits for a place", m.name, key)
@@ -99,14 +99,14 @@ func (t *planCheck) placePods() {
 		m.came = append(m.came, pod)
 	}
 	for i := range t.plan.Launches {
-		m := t.newMachine(i)
+		m := t.newPossibleNode(i)
 		for _, key := range t.plan.Launches[i].Pods {
 			place(m, key)
 		}
 		if len(m.came) == 0 {
 			t.addViolation("%s: it has no pods", m.name)
 		}
-		t.machines = append(t.machines, m)
+		t.possibleNodes = append(t.possibleNodes, m)
 	}
 	for _, e := range t.plan.Existing {
 		m := byName[e.Node]
@@ -136,10 +136,10 @@ func (t *planCheck) placePods() {
 	}
 }
 
-// newMachine is the machine of launch i, and checks what the launch says of itself.
-func (t *planCheck) newMachine(i int) *machine {
+// newPossibleNode is the node of launch i, and checks what the launch says of itself.
+func (t *planCheck) newPossibleNode(i int) *possibleNode {
 	l := &t.plan.Launches[i]
-	m := &machine{name: fmt.Sprintf("launch %d", i), pool: l.Pool, taints: l.Taints, launch: l}
+	m := &possibleNode{name: fmt.Sprintf("launch %d", i), pool: l.Pool, taints: l.Taints, launch: l}
 	pool, ok := t.Snapshot.PoolOf(l.Pool)
 	m.class = pool.ClassKey()
 	if class, found := t.Snapshot.ClassOf(pool.Class); !ok || !pool.Ready || pool.Deleting || pool.Static || !found ||
@@ -165,7 +165,7 @@ func (t *planCheck) newMachine(i int) *machine {
 }
 
 // checkFlexibility checks the types of a launch and its choice among them.
-func (t *planCheck) checkFlexibility(m *machine, pool cluster.Pool) {
+func (t *planCheck) checkFlexibility(m *possibleNode, pool cluster.Pool) {
 	const most = 60 // that a launch may name
 	l := m.launch
 	cheapest := map[string]float64{}
@@ -219,15 +219,15 @@ func reservationOf(o instancetypes.Offering) string {
 	return o.Reservation.ID
 }
 
-func (s machineShape) String() string {
+func (s possibleShape) String() string {
 	return strings.Join([]string{s.labels[labelCapacity], s.labels[labelType], s.labels[labelZone]}, " ")
 }
 
 // possibleShapes lists what a claim with these requirements may become. What is not to be had now counts when any is
 // asked for, but never what the type has no zone for: nobody sells it there, or the class has no subnet.
 func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, rules []labelRequirement,
-	anyOffering bool) []machineShape {
-	var out []machineShape
+	anyOffering bool) []possibleShape {
+	var out []possibleShape
 	for _, typ := range t.sold[pool.Name] {
 		zones := slices.DeleteFunc(labelRequirements(typ.Requirements.All()),
 			func(r labelRequirement) bool { return r.Key != labelZone })
@@ -242,7 +242,7 @@ func (t *planCheck) possibleShapes(pool cluster.Pool, labels map[string]string, 
 			for _, l := range labelled(pool, typ, o, labels) {
 				if !contradicts(pool, labels, l) &&
 					!slices.ContainsFunc(rules, func(r labelRequirement) bool { return !r.isMet(l) }) {
-					out = append(out, machineShape{labels: l, room: amountsOf(typ.Allocatable),
+					out = append(out, possibleShape{labels: l, room: amountsOf(typ.Allocatable),
 						limits: t.attachedByNew(typ, t.sold[pool.Name]), capacity: amountsOf(typ.Capacity),
 						price: o.Price, offering: o})
 				}
