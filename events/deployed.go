@@ -1,6 +1,6 @@
 package events
 
-// Deployed is what CloudFormation sends when a stack has been created or changed. The rule of our stack asks for its
+// Deployed is CloudFormation's event about a stack that has been created or changed. The rule of our stack asks for its
 // own stack only; refresh takes it as a tick, so that the catalog exists soon after the first deployment, and asks EC2
 // anew what the deployment allows.
 type Deployed = Event[DeployedDetail]

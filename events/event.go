@@ -68,7 +68,7 @@ func (w *When) UnmarshalText(text []byte) error {
 // Time is the time in UTC, zero if it is not known.
 func (w When) Time() time.Time { return time.Time(w) }
 
-// Kind is what we keep about one kind of event. Its files are <name>.pattern.json, <name>.sample.json and, where events
+// Kind describes one kind of event. Its files are <name>.pattern.json, <name>.sample.json and, where events
 // of the kind differ, <name>.<variant>.sample.json.
 type Kind string
 

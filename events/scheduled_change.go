@@ -9,7 +9,7 @@ import (
 // event has many pages, each page is an event of its own; a copy may come from a backup region.
 type ScheduledChange = Event[ScheduledChangeDetail]
 
-// ScheduledChangeDetail is what is planned for which instances.
+// ScheduledChangeDetail names a planned change and its instances.
 type ScheduledChangeDetail struct {
 	Service string `json:"service"` // EC2
 	// such as AWS_EC2_INSTANCE_REBOOT_MAINTENANCE_SCHEDULED

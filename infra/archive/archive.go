@@ -13,7 +13,7 @@ import (
 	"io"
 )
 
-// MaxZipBytes is what the zip of a function may have. Lambda takes 50 MB; small ones start faster.
+// MaxZipBytes limits the zip of a function. Lambda takes 50 MB; small ones start faster.
 const MaxZipBytes = 15_000_000
 
 // ZipFunction returns a zip with the program as an executable file bootstrap. It fails when the zip is larger than

@@ -31,7 +31,7 @@ func main() {
 	}
 }
 
-// toolIn is where `make crds` installs controller-gen.
+// toolIn returns the path at which `make crds` installs controller-gen.
 func toolIn(root string) string {
 	return filepath.Join(root, ".local", "bin", "controller-gen")
 }

@@ -33,7 +33,7 @@ type ClusterProps struct {
 	Settings map[string]any
 }
 
-// Cluster is what has been added for one cluster.
+// Cluster holds the constructs of one cluster.
 type Cluster struct {
 	// Stack has all resources. Its outputs name the roles of the nodes and of the functions, and the version.
 	Stack awscdk.Stack
@@ -78,7 +78,7 @@ func NewClustersFromContext(app awscdk.App) ([]Cluster, error) {
 	return NewClustersFromFiles(app, Files{})
 }
 
-// Files are where an app finds what its context does not say.
+// Files names the folder and the file that are read where the context of an app says nothing.
 type Files struct {
 	Functions string // as of ClusterProps
 	Settings  string // a JSON file with an object of settings, beside those of the context; empty: none

@@ -14,7 +14,7 @@ import (
 // commandLine is the folder of the command line, and its name.
 const commandLine = "joiner"
 
-// platform is what a program is built for.
+// platform is an operating system and architecture for which programs are built.
 type platform struct{ os, arch string }
 
 // compileProgram compiles a package of the source. Nothing of the machine is in the result: no path, no C compiler, no

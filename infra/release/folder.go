@@ -33,12 +33,12 @@ const cdkSettings = `{
 }
 `
 
-// folderName is what an archive unpacks to.
+// folderName returns the name of the folder in an archive.
 func folderName(to platform) string {
 	return fmt.Sprintf("%s-%s-%s-%s", commandLine, version.Number, to.os, to.arch)
 }
 
-// sharedFiles are those of a release folder that are the same on all platforms: the functions, and what the CDK reads.
+// sharedFiles returns the files of a release folder that are the same on all platforms: functions, and the CDK's input.
 func (s source) sharedFiles(functions string) ([]archive.File, error) {
 	out := []archive.File{{Name: cdkFile, Mode: 0o644, Content: []byte(cdkSettings)}}
 	for name, from := range map[string]string{schemaFile: "infra/" + schemaFile, "terraform/main.tf": "infra/terraform/main.tf",

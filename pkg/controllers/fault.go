@@ -13,7 +13,7 @@ import (
 // ReasonDecisionFailed is the reason of events and conditions about what Joiner itself failed about.
 const ReasonDecisionFailed = "DecisionFailed"
 
-// FaultError is that Joiner itself failed about something: it panicked.
+// FaultError says that Joiner itself failed about something: it panicked.
 type FaultError struct {
 	About string
 	*faultisolation.Panic

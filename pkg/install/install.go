@@ -70,7 +70,8 @@ func Priority() ([]*unstructured.Unstructured, error) {
 	return objects("priority")
 }
 
-// Address is what the API server calls. An empty CA stands for the authorities that the API server itself trusts.
+// Address names the URL that the API server calls, and its authorities. An empty CA stands for the authorities that the
+// API server itself trusts.
 type Address struct {
 	URL string // with the secret path, without a slash at the end
 	CA  []byte // PEM

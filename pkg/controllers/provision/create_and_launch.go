@@ -60,7 +60,7 @@ func (c *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 			s.Claims[i] = now
 		}
 	}
-	s.Unavailable = l.readMarks()
+	s.Unavailable = l.readUnavailable()
 	s.Claims = existingNodes(s.Claims)
 	return launched
 }

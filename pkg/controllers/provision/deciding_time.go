@@ -24,7 +24,7 @@ const (
 	leastDemand = 16
 )
 
-// lateDecision is that a decision took too long: how much work the next ones take on, until when.
+// lateDecision remembers a decision that took too long: how much work the next ones take on, until when.
 type lateDecision struct {
 	milliseconds int
 	until        time.Time

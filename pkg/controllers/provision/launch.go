@@ -291,7 +291,7 @@ func (l *claimLauncher) markUnavailable(ctx context.Context, unavailable []insta
 	return l.p.Unavailable.MarkUnavailable(ctx, unavailable, l.p.UnavailableFor)
 }
 
-func (l *claimLauncher) readMarks() []instancetypes.UnavailableOffering {
+func (l *claimLauncher) readUnavailable() []instancetypes.UnavailableOffering {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	return append([]instancetypes.UnavailableOffering(nil), l.unavailable...)

@@ -14,7 +14,8 @@ import (
 // Limits of what a lease says of itself: who may write one in such a namespace writes what he likes.
 const (
 	leaseBelievedFor = time.Minute
-	// usualNamespace is where others than AWS install Karpenter. A tenant may make it where it is not there.
+	// usualNamespace is the namespace in which others than AWS install Karpenter. A tenant may make it where it is not
+	// there.
 	usualNamespace = "karpenter"
 )
 

@@ -174,7 +174,8 @@ func (s *Setup) applyObject(ctx context.Context, o *unstructured.Unstructured) e
 	return s.Cluster.Apply(ctx, path, o)
 }
 
-// ObjectPath is where an object of pkg/install is served. Another kind is an error: then this table needs an entry.
+// ObjectPath returns the path at which the API server serves an object of pkg/install. Another kind is an error: then
+// this table needs an entry.
 func ObjectPath(o *unstructured.Unstructured) (string, error) {
 	const rbac, admission = "/apis/rbac.authorization.k8s.io/v1", "/apis/admissionregistration.k8s.io/v1"
 	const flow = "/apis/flowcontrol.apiserver.k8s.io/v1"

@@ -65,7 +65,7 @@ type Settings struct {
 	MaxClaims int `json:"maxClaims,omitempty"`
 	// of the whole cluster
 	Ceiling Ceiling `json:"ceiling,omitzero"`
-	// prices are those of instances alone, without volumes and public addresses
+	// prices are of instances alone, without volumes and public addresses
 	InstancePrices bool `json:"instancePrices,omitempty"`
 	// what one more node costs beside its price, USD per hour, where plans are compared; 0 for 0.0002
 	PerNodeOverheadUSD float64 `json:"perNodeOverheadUSD,omitempty"`
@@ -236,7 +236,7 @@ func (s Snapshot) DeclaredCost(p Pool) float64 {
 	return s.Rules.DeclaredNodeUSD
 }
 
-// Disruption is when, how fast and what for nodes of a pool are replaced by choice.
+// Disruption holds the rules by which nodes of a pool are disrupted voluntarily.
 type Disruption struct {
 	Policy  string        `json:"policy,omitempty"` // WhenEmpty, WhenEmptyOrUnderutilized or Balanced
 	After   time.Duration `json:"after,omitempty"`  // how long a node must be quiet before it is consolidated

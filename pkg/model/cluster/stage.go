@@ -39,5 +39,5 @@ func (s *Snapshot) TellStage(stage, name string) {
 	}
 }
 
-// OutOfTime is what a follower panics with to end a decision that takes too long. The decision is not taken at all.
+// OutOfTime is the value of the panic that ends a decision that takes too long. The decision is not taken at all.
 type OutOfTime struct{}

@@ -13,7 +13,7 @@ import (
 // mostFrames bounds the stack of a panic.
 const mostFrames = 24
 
-// Panic is that something panicked.
+// Panic describes a recovered panic.
 type Panic struct {
 	Why string // what was said
 	// functions with file and line, innermost first; without addresses, so that the same panic has the same stack

@@ -155,7 +155,8 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 	return out, err
 }
 
-// ofVolume is where the volume can be used. A local one is on its node, and a pod that moves from there gets another.
+// ofVolume returns the domains in which the volume can be used. A local one is on its node, and a pod that moves from
+// there gets another.
 func (s Storage) ofVolume(name string, moves bool) ([][]requirements.Requirement, error) {
 	v, ok := s.Volumes[name]
 	switch {

@@ -26,10 +26,10 @@ import (
 	"joiner.sh/pkg/nodeclass"
 )
 
-// ConflictError is that an object changed since it was read.
+// ConflictError says that an object changed since it was read.
 type ConflictError struct{}
 
-// GoneError is that there is no such object.
+// GoneError says that there is no such object.
 type GoneError struct{}
 
 // RefreshWorld is the cluster and the account of a refresh. It keeps objects as the API server does: a write needs the

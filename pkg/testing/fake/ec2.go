@@ -15,7 +15,7 @@ import (
 	"joiner.sh/pkg/testing/objects"
 )
 
-// ec2 is what EC2 launches, runs and ends. Its exported fields are set before use.
+// ec2 launches, runs and ends instances. Its exported fields are set before use.
 type ec2 struct {
 	*engine
 	Refuse     func(instancetypes.OfferingKey) bool // offerings that EC2 has no capacity for; nil for none

@@ -137,7 +137,7 @@ func antiAffinity(n int, key string, of, namespaces *metav1.LabelSelector) *core
 	return out
 }
 
-// hostility is what a tenant or a node does to others: what it adds to the snapshot.
+// hostility is an attack of a tenant or a node on others, and how it changes the snapshot.
 type hostility struct {
 	word string
 	add  func(d *hostileDraw, s *cluster.Snapshot, name string)
