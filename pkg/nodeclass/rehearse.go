@@ -24,7 +24,7 @@ import (
 const (
 	// rehearsalHolds is the time for which a verdict that nothing is wrong is good for a class that does not change.
 	rehearsalHolds = 30 * time.Minute
-	// refusalHolds is the time for which a refusal holds: whoever mends its cause outside of the class is to see it soon.
+	// refusalHolds is the time for which a refusal holds: whoever mends its cause elsewhere is to see it soon.
 	refusalHolds = 2 * time.Minute
 	// rolesSettle is the time for which EC2 may not know what a deployment lets the functions do.
 	rolesSettle = 10 * time.Minute
