@@ -25,12 +25,11 @@ type FailuresInRow struct {
 }
 
 const (
-	// mostInRow is after how many of them the NodePool rests: whichever nodes are to go, what is launched in their
+	// mostInRow is how many failures in a row count: consolidation waits longer for a node up to so many times, and
+	// after as many of commands about a NodePool that rests: whichever nodes are to go, what is launched in their
 	// place does not become what was expected. Chosen, not measured: with half of it one node that fails stops the
 	// others, and with double of it six commands in a row pay for nodes that nothing runs on.
 	mostInRow = 3
-	// maxRetryAfter bounds how long consolidation leaves a node alone, however often commands about it failed.
-	maxRetryAfter = 8 * time.Hour
 	// aloneFor is the time that commands are about a node alone after one about several failed. All of those have their
 	// turn by then, even where budgets let one go at a time.
 	aloneFor = 24 * time.Hour
@@ -177,13 +176,7 @@ func (cs *candidates) mayShare(set []*stateNode) []*stateNode {
 
 // waitAfter returns how long consolidation leaves a node alone after the failure.
 func (r disruptionRules) waitAfter(f CommandFailure) time.Duration {
-	wait := r.retryAfter
-	for range f.Again {
-		if wait *= 2; wait >= maxRetryAfter {
-			return maxRetryAfter
-		}
-	}
-	return wait
+	return r.retryAfter << min(f.Again, mostInRow)
 }
 
 // failedWithin returns the refusal of a node of which a command failed less than wait ago.

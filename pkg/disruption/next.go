@@ -20,7 +20,7 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, c *Cache) (
 		Memory
 	}
 	stock, broken := c, false
-	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: maxTries,
+	found := faultisolation.Decide(s, m.Aside, faultisolation.Decision[next]{Claims: true, Tries: maxRepeats,
 		Take: func(s cluster.Snapshot) (n next) {
 			if broken && c != nil { // what was being found out when it failed may be wrong
 				stock, sells = nil, binpack.ResolveOfferings(s)
@@ -40,10 +40,6 @@ func NextFrom(s cluster.Snapshot, m Memory, sells binpack.Offerings, c *Cache) (
 	p.Faults, after.Aside = found.Faults, found.Aside
 	return p, after
 }
-
-// maxTries bounds how often a pass is decided anew in search of what the decision fails about. A pass takes seconds in
-// a large cluster, and the next one goes on.
-const maxTries = 24
 
 // Stages of the decision about a node, as a follower is told of them.
 const (

@@ -35,6 +35,10 @@ const (
 	// replaceTimeout is by when a command is done that is not taken back: Karpenter's rule for commands whose
 	// replacements do not become ready.
 	replaceTimeout = 10 * time.Minute
+	// maxRepeats is how many what-if questions a search asks where the settings do not say, and how often a pass is
+	// decided anew in search of what the decision fails about. A pass takes seconds in a large cluster, and the next
+	// one goes on.
+	maxRepeats = 24
 )
 
 func rulesOf(settings cluster.Settings) disruptionRules {
@@ -42,8 +46,8 @@ func rulesOf(settings cluster.Settings) disruptionRules {
 	return disruptionRules{
 		payback:              payback,
 		retryAfter:           min(payback, time.Hour),
-		moveUSD:              cmp.Or(settings.PodEvictionCostUSD, 0.0012),
-		steps:                cmp.Or(settings.ConsolidationMaxEvaluations, 24),
+		moveUSD:              settings.EvictionCostUSD(),
+		steps:                cmp.Or(settings.ConsolidationMaxEvaluations, maxRepeats),
 		drifted:              max(1, settings.DriftedPerCommand),
 		minSpotInstanceTypes: settings.LeastSpotTypes(),
 		noSpotToSpot:         settings.NoSpotToSpotConsolidation,

@@ -6,15 +6,10 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 )
 
-const (
-	// maxWindows caps the sets of nodes further down that are looked at in each of two orders, each with its better
-	// halves.
-	maxWindows = 12
-	// looksPerQuestion is the number of nodes at which a pass may look, for pods that would move, to put such sets
-	// together, for each question that it may ask. With 24 questions that is about a second; fleets of up to 500 nodes
-	// do not need it.
-	looksPerQuestion = 4_000_000
-)
+// looksPerQuestion is the number of nodes at which a pass may look, for pods that would move, to put sets of nodes
+// further down together, for each question that it may ask. With 24 questions that is about a second; fleets of up to
+// 500 nodes do not need it.
+const looksPerQuestion = 4_000_000
 
 // SearchWindow is the point that a search has come to among the sets of nodes further down.
 type SearchWindow struct {
@@ -35,10 +30,11 @@ func (s *setSearch) askWindows(at *SearchWindow) {
 }
 
 // windowSets returns sets of nodes that promise something together, from the most wasteful on: by what each pod moved
-// earns, and, because budgets count nodes, by what each node wastes. It returns where it ended.
+// earns, and, because budgets count nodes, by what each node wastes. In both orders together they are as many as the
+// questions of a pass, each with its better halves. It returns where it ended.
 func (s *setSearch) windowSets(at SearchWindow) (out []candidateSet, next SearchWindow) {
 	b := s.eval.consolidationSimulator()
-	most := b.Looks() + s.maxLooks
+	most, maxWindows := b.Looks()+s.maxLooks, max(1, s.eval.meter.steps/2)
 	for ; at.Order < 2; at = (SearchWindow{Order: at.Order + 1}) {
 		all := slices.SortedFunc(slices.Values(s.shared), []func(a, b *stateNode) int{byWaste, byTotalWaste}[at.Order])
 		for ; at.From < len(all) && at.Count < maxWindows; at.Count++ {

@@ -127,6 +127,14 @@ const defaultSpotTypes = 15
 // LeastSpotTypes returns the least number of types that a spot launch names where there are so many, at any price.
 func (s Settings) LeastSpotTypes() int { return cmp.Or(s.MinSpotInstanceTypes, defaultSpotTypes) }
 
+// defaultEvictionCostUSD is the default of EvictionCostUSD and of the setting podEvictionCostUSD.
+const defaultEvictionCostUSD = 0.0012
+
+// EvictionCostUSD returns what moving one ordinary pod costs.
+func (s Settings) EvictionCostUSD() float64 {
+	return cmp.Or(s.PodEvictionCostUSD, defaultEvictionCostUSD)
+}
+
 // defaultDemandMilliseconds is the demand budget where the settings do not say.
 const defaultDemandMilliseconds = 10_000
 
