@@ -63,8 +63,8 @@ spec: {scalableRef: {apiGroup: apps, kind: Deployment, name: fused}, percentage:
 		got = append(got, fmt.Sprint(c.InstanceType, " ", c.HourlyUSD, " ", c.Pods))
 	}
 	want := []string{
-		"c5.large 0.085 map[default/capacity-buffer-half:1 fused:1]", "c5.large 0.085 map[fused:1]",
-		"m5.large 0.01 map[default/capacity-buffer-two:1]", "m5.large 0.01 map[default/capacity-buffer-two:1]",
+		"c5.large 0.085 map[fused:2]", "m5.large 0.01 map[default/capacity-buffer-two:1]",
+		"m5.large 0.01 map[default/capacity-buffer-two:1]", "c5.large 0.085 map[default/capacity-buffer-half:1]",
 	}
 	if diff := cmp.Diff(want, got); diff != "" || p.Pods != 2 {
 		t.Errorf("%d pods, claims (-want +got):\n%s", p.Pods, diff)

@@ -28,6 +28,9 @@ const MiB = int64(1) << 20
 // GiB is the number of bytes in a gibibyte.
 const GiB = MiB << 10
 
+// Core is the number of millicores in a core, MillionCores in so many that nobody means them.
+const Core, MillionCores = 1000, 1000 * 1000 * Core
+
 // Extended is an amount of one extended resource, such as nvidia.com/gpu.
 type Extended struct {
 	Name  string `json:"name"`
@@ -192,8 +195,8 @@ func (l List) String() string {
 // Format prints an amount of the named resource with its unit, as a Kubernetes quantity.
 func Format(name string, amount int64) string {
 	switch {
-	case name == CPU && amount%1000 == 0:
-		return fmt.Sprint(amount / 1000)
+	case name == CPU && amount%Core == 0:
+		return fmt.Sprint(amount / Core)
 	case name == CPU:
 		return fmt.Sprintf("%dm", amount)
 	case (name == Memory || name == Ephemeral) && amount%MiB == 0 && amount != 0:

@@ -81,9 +81,9 @@ func (cache *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf 
 // mostLearnt is the number of answers that a stock may hold, beyond twice those it began with, until it is made anew.
 const mostLearnt = 2_000
 
-// countRemembered returns the number of answers that the problem remembers; shapes count a tenth.
+// countRemembered returns the number of answers that the problem remembers.
 func countRemembered(problem *packing.Problem) int {
-	n := len(problem.Admissions.ByID) + len(problem.Classes.Shapes)/10 + problem.Options.AnswerCount()
+	n := len(problem.Admissions.ByID) + len(problem.Classes.Shapes) + problem.Options.AnswerCount()
 	for _, p := range problem.Catalog.Pools {
 		n += len(p.Some.Known)
 	}

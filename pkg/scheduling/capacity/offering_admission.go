@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"math"
 	"slices"
 
 	api "joiner.sh/pkg/api/v1"
@@ -11,7 +12,7 @@ import (
 )
 
 // mostAlternatives bounds the alternatives of which the first is remembered: the sum with 2 is an int16.
-const mostAlternatives = 1 << 14
+const mostAlternatives = math.MaxInt16 - 2
 
 // hostAnswers holds one host's answers, by number of the admission: 0 for unknown, else 2 more than the alternative.
 type hostAnswers struct{ byAdmission []int16 }

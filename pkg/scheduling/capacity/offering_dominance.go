@@ -3,6 +3,8 @@ package capacity
 import (
 	"cmp"
 	"encoding/binary"
+	"fmt"
+	"math/bits"
 	"slices"
 	"strconv"
 
@@ -14,7 +16,7 @@ import (
 // admittedOffering is an offering with the admissions that let pods be on it, as bits.
 type admittedOffering struct {
 	offering *Offering
-	bits     []uint64
+	bits     []uint
 }
 
 // forSale reports whether the offering is available in any number.
@@ -62,19 +64,19 @@ func filterUndominated(offerings []*Offering, asks []*podclass.Admission) []admi
 
 // filterAdmitting are the offerings that admit something.
 func filterAdmitting(offerings []*Offering, asks []*podclass.Admission) []admittedOffering {
-	words := (len(asks) + wordBits - 1) / wordBits
-	bits := make([]uint64, words*len(offerings))
+	words := (len(asks) + bits.UintSize - 1) / bits.UintSize
+	set := make([]uint, words*len(offerings))
 	for i, ask := range asks { // what an admission knows of offerings lies side by side
 		for j, o := range offerings {
 			if o.FirstAlternative(ask) >= 0 {
-				bits[j*words+i/wordBits] |= 1 << (i % wordBits)
+				set[j*words+i/bits.UintSize] |= 1 << (i % bits.UintSize)
 			}
 		}
 	}
 	all := make([]admittedOffering, 0, len(offerings))
 	for j, o := range offerings {
-		if e := (admittedOffering{o, bits[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
-			func(x uint64) bool { return x != 0 }) {
+		if e := (admittedOffering{o, set[j*words : (j+1)*words]}); slices.ContainsFunc(e.bits,
+			func(x uint) bool { return x != 0 }) {
 			all = append(all, e)
 		}
 	}
@@ -112,7 +114,7 @@ func filterUnbeaten(all []admittedOffering, rivals func(a, b *Offering) bool) []
 
 // alikeOfferings are offerings that the same admissions let pods be on, with their rooms side by side.
 type alikeOfferings struct {
-	bits      []uint64
+	bits      []uint
 	offerings []*Offering
 	rooms     []int64
 }
@@ -292,7 +294,7 @@ func appendRequirement(text []byte, r requirements.Requirement) []byte {
 	}
 	for _, n := range []*int64{r.Min, r.Max} {
 		if text = append(text, 2); n != nil {
-			text = strconv.AppendInt(text, *n, 10)
+			text = fmt.Append(text, *n)
 		}
 	}
 	return text
@@ -322,11 +324,8 @@ func (p *Pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admis
 	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
 
-// wordBits is the number of bits in one word of a set.
-const wordBits = 64
-
 // coversBits reports whether a has every bit of b.
-func coversBits(a, b []uint64) bool {
+func coversBits(a, b []uint) bool {
 	for i := range b {
 		if b[i]&^a[i] != 0 {
 			return false

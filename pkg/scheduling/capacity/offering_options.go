@@ -3,6 +3,7 @@ package capacity
 import (
 	"cmp"
 	"encoding/binary"
+	"math"
 	"slices"
 	"strings"
 
@@ -97,12 +98,9 @@ type OptionFinder struct {
 	Dims  podclass.Dims
 	Rules *cluster.Settings
 	known map[string]*loadRequirements // once some was asked for
-	asked []int32                      // of the loads asked about last
+	asked []int64                      // of the loads asked about last
 	last  lastOptions
 }
-
-// Of each load the number of its alternative is a part of the key of an answer; from manyAlts on nothing is remembered.
-const altBits, manyAlts = 8, 1<<altBits - 1
 
 // ShareAnswers shares what the other was asked and will be.
 func (f *OptionFinder) ShareAnswers(other *OptionFinder) { f.known = other.rememberAnswers() }
@@ -158,16 +156,15 @@ func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) requirements.Set
 func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirements {
 	f.asked = f.asked[:0]
 	for _, l := range loads {
-		f.asked = append(f.asked, int32(l.Admission.Number)<<altBits|int32(min(l.Alt, manyAlts)))
+		f.asked = append(f.asked, int64(l.Admission.Number)*math.MaxInt32+int64(l.Alt))
 	}
 	slices.Sort(f.asked)
 	f.asked = slices.Compact(f.asked)
 	id := binary.AppendVarint(nil, int64(p.number))
 	for _, x := range f.asked {
-		id = binary.AppendVarint(id, int64(x))
+		id = binary.AppendVarint(id, x)
 	}
-	isLate := func(l PodLoad) bool { return l.Alt >= manyAlts }
-	if r, ok := f.known[string(id)]; ok && !slices.ContainsFunc(loads, isLate) {
+	if r, ok := f.known[string(id)]; ok {
 		return r
 	}
 	reqs := &loadRequirements{id: string(id), Set: p.Required, pool: p, options: make([]*TypeOption, len(p.ForSale))}

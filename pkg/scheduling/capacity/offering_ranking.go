@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -18,10 +19,6 @@ type ShareRanking struct {
 // rankedOfferings are offerings of which the first are in order.
 type rankedOfferings struct{ first, rest []rankedOffering }
 
-// rankedAtOnce is the factor over the least cost of a unit up to which offerings are put in order together: few
-// offerings are asked about.
-const rankedAtOnce = 1.2
-
 // at is the offering at the place in the order; false when there are not as many.
 func (r *rankedOfferings) at(place int) (rankedOffering, bool) {
 	for len(r.first) <= place && len(r.rest) > 0 {
@@ -33,10 +30,11 @@ func (r *rankedOfferings) at(place int) (rankedOffering, bool) {
 	return rankedOffering{}, false
 }
 
-// rankMore puts some more offerings in order. The least is the same in any order of equals.
+// rankMore puts the offerings in order whose units cost up to twice the least: few are asked about. The least is the
+// same in any order of equals.
 func (r *rankedOfferings) rankMore() {
 	byUnit := func(a, b rankedOffering) int { return cmp.Compare(a.unit, b.unit) }
-	most, ranked := rankedAtOnce*slices.MinFunc(r.rest, byUnit).unit, len(r.first)
+	most, ranked := 2*slices.MinFunc(r.rest, byUnit).unit, len(r.first)
 	r.rest = slices.DeleteFunc(r.rest, func(o rankedOffering) bool {
 		if o.unit > most {
 			return false
@@ -100,7 +98,7 @@ func (r *ShareRanking) MinShareOf(admit *podclass.Admission, needs []int64) floa
 	}
 	for place := 0; ; place++ {
 		e, ok := list.at(place)
-		if !ok || float64(need)*e.unit*(1-1e-12) > best {
+		if !ok || float64(need)*e.unit*(1-rounding.Error) > best {
 			break
 		}
 		if s := DominantShare(needs, e.offering.Room); s <= 1 && e.offering.Price*s < best &&

@@ -293,12 +293,12 @@ func (s *solver) priceOfferings(pure []float64, all bool) int {
 		c := column{cost: o.Price}
 		gain := 0.0
 		for j, n := range s.filler.N {
-			if k := o.Holds[j]; n > spill && s.m.row[k] >= 0 {
+			if k := o.Holds[j]; n > speck && s.m.row[k] >= 0 {
 				c.class, c.amount = append(c.class, k), append(c.amount, n)
 				gain += n * pure[k]
 			}
 		}
-		if gain > o.Price*(1+spill) {
+		if gain > o.Price*(1+speck) {
 			s.m.addColumn(c)
 			added++
 		}
@@ -315,7 +315,7 @@ func (s *solver) priceLimited(i int32, pure []float64) (added int) {
 	s.filler.Value[k] = s.upper[i]
 	c, gain := column{class: []int32{k}, amount: []float64{-1}, limited: true}, -pure[k]
 	for j, n := range s.filler.N {
-		if k := o.Holds[j]; n > spill && s.m.row[k] >= 0 {
+		if k := o.Holds[j]; n > speck && s.m.row[k] >= 0 {
 			c.class, c.amount = append(c.class, k), append(c.amount, n)
 			gain += n * pure[k]
 		}
@@ -340,7 +340,7 @@ func (s *solver) makeFeasible() {
 			}
 			factor := o.Price / upper
 			for j, k := range o.Holds {
-				if try >= exactTries || s.filler.N[j] > spill {
+				if try >= exactTries || s.filler.N[j] > speck {
 					v[k] *= factor
 				}
 			}
@@ -372,5 +372,5 @@ func (s *solver) totalWorth() float64 {
 			sum += c.Count * s.filler.Value[k]
 		}
 	}
-	return sum * (1 - 1e-8)
+	return sum * (1 - 2*tolerance) // as much too much may fills have been worth, and sums be wrong
 }

@@ -2,6 +2,7 @@ package lowerbound
 
 import (
 	"cmp"
+	"math/bits"
 	"slices"
 )
 
@@ -104,32 +105,29 @@ func (p CoverProblem) scarcestResources() (first, second int) {
 	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
 }
 
-// wordBits is the number of bits in one word of a set.
-const wordBits = 64
-
 // offeringsOf are, by class, the offerings it may be on, as bits.
-func (s *solver) offeringsOf() [][]uint64 {
-	words := (len(s.Offerings) + wordBits - 1) / wordBits
-	out := make([][]uint64, len(s.Classes))
+func (s *solver) offeringsOf() [][]uint {
+	words := (len(s.Offerings) + bits.UintSize - 1) / bits.UintSize
+	out := make([][]uint, len(s.Classes))
 	for k := range out {
-		out[k] = make([]uint64, words)
+		out[k] = make([]uint, words)
 	}
 	for i, o := range s.Offerings {
 		for _, k := range o.Holds {
-			out[k][i/wordBits] |= 1 << (i % wordBits)
+			out[k][i/bits.UintSize] |= 1 << (i % bits.UintSize)
 		}
 	}
 	return out
 }
 
 // canReplace reports whether pods of class i may be wherever pods of class j may be.
-func (s *solver) canReplace(i, j int32, on [][]uint64) bool {
+func (s *solver) canReplace(i, j int32, on [][]uint) bool {
 	a, b := s.Classes[i], s.Classes[j]
 	if a.Group >= 0 && a.Group != b.Group || a.Most > 0 {
 		return false
 	}
-	for w, bits := range on[j] {
-		if bits&^on[i][w] != 0 {
+	for w, word := range on[j] {
+		if word&^on[i][w] != 0 {
 			return false
 		}
 	}

@@ -3,23 +3,22 @@ package lowerbound
 import (
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/model/rounding"
 )
 
 // What is taken for rounding in numbers of about 1: of digits of a float64 sixteen are right, of which sums of some
 // hundred products lose some.
 const (
 	// tolerance is for a gain, or for an amount that was computed at once.
-	tolerance = 1e-9
-	// spill is for what was computed by an inverse that pivots have changed many times.
-	spill = 1e-7
-	// speck is a part of a node or of a pod that is next to nothing, and a demand or a price that must not be nothing.
-	speck = 1e-6
-	// leastEntry is for an entry of an inverse.
-	leastEntry = 1e-13
-	// leastDivisor keeps a quotient finite.
-	leastDivisor = 1e-12
+	tolerance = rounding.Error
+	// speck is for what was computed by an inverse that pivots have changed many times, a part of a node or of a pod that
+	// is next to nothing, and a demand or a price that must not be nothing.
+	speck = rounding.Speck
+	// leastDivisor is for a divisor, and for an entry of an inverse.
+	leastDivisor = rounding.LeastDivisor
 	// plenty is more pods than one node holds.
-	plenty = 1e6
+	plenty = 1 / speck
 )
 
 // mostPivots bounds the steps of one fill. A fill that is cut short still gives a valid upper bound.
@@ -57,12 +56,7 @@ type KnapsackSolver struct {
 // NewFiller returns a filler for items with amounts of dims resources and the given groups.
 func NewFiller(dims int, caps []float64) *KnapsackSolver {
 	rows := dims + len(caps)
-	buffer := make([]float64, 5*rows+2*rows*rows)
-	part := func(n int) []float64 {
-		out := buffer[:n:n]
-		buffer = buffer[n:]
-		return out
-	}
+	part := func(n int) []float64 { return make([]float64, n) }
 	return &KnapsackSolver{
 		Caps: caps, Price: make([]float64, rows), dims: dims, rows: make([]int, 0, rows),
 		room: part(rows), prices: part(rows), has: part(rows), step: part(rows), column: part(rows),
@@ -80,7 +74,7 @@ func (s *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) flo
 	}
 	s.basicAmounts(most, b)
 	for r, x := range s.has {
-		if p := b.rows[r]; x < -spill || p >= 0 && x > most[p]+spill { // there is less now: begin with nothing
+		if p := b.rows[r]; x < -speck || p >= 0 && x > most[p]+speck { // there is less now: begin with nothing
 			s.restart(b)
 			s.basicAmounts(most, b)
 			break

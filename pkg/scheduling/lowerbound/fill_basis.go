@@ -55,7 +55,7 @@ func (s *KnapsackSolver) invertBasis(b *Basis) bool {
 		}
 	}
 	for c := range n {
-		if !movePivot(m, s.inverse, c, n, 1e-11) {
+		if !movePivot(m, s.inverse, c, n, leastDivisor) {
 			return false
 		}
 		for r := range n {

@@ -24,7 +24,7 @@ type FleetNode struct {
 // CoverByWholeNodes covers classes with whole nodes of whole pods, cheaply: again and again it solves the relaxation in
 // which nodes hold whole pods and only their number may be a fraction, buys those that are whole or, if none is, that
 // nearest to it, and prices what is left anew. It proves nothing. Classes that no offering holds are left out, and some
-// of the others are when it has done so much work (of about a nanosecond each); no limit is meant by 0.
+// of the others are when it has gone through so many numbers; no limit is meant by 0.
 func CoverByWholeNodes(p CoverProblem, work int) []FleetNode {
 	d := newDive(p, work)
 	for d.buyMore() {
@@ -122,7 +122,7 @@ func (d *diveSearch) demandLeft() {
 		c := &m.columns[j]
 		for i, k := range c.class {
 			if c.amount[i] > d.left[k] && !c.spoilt {
-				c.cost, c.spoilt = 10*c.cost, true
+				c.cost, c.spoilt = 2*c.cost, true
 				if len(c.class) == 1 && d.left[k] > 0 {
 					if o, ok := d.cheapestFor([]int32{k}, []int{int(d.left[k])}); ok {
 						m.addColumn(column{cost: d.Offerings[o].Price, class: []int32{k}, amount: []float64{d.left[k]}})

@@ -7,7 +7,7 @@ const stepsPerRow = 12
 
 // improveBasis takes columns into the basis while that lowers the cost.
 func (m *masterProblem) improveBasis() {
-	for left := stepsPerRow*m.rowCount() + 100; left > 0; left-- {
+	for left := stepsPerRow * m.rowCount(); left > 0; left-- {
 		enter := m.pricing.noteBestColumns(m)
 		for range maxNotedColumns {
 			if enter < 0 {
@@ -39,10 +39,10 @@ func (m *masterProblem) improveBasis() {
 func (m *masterProblem) dropColumns() {
 	for j := range m.columns {
 		if c := &m.columns[j]; c.exchanges() && !c.wrong {
-			c.cost = slight * m.prices[m.row[c.class[len(c.class)-1]]] * (1 + float64(j%101)/101)
+			c.cost = slight * m.prices[m.row[c.class[len(c.class)-1]]] * unlike(j)
 		}
 	}
-	m.keepColumns(0.02)
+	m.keepColumns(kept)
 }
 
 // keepColumns drops the columns that cost so much more than what they hold is worth, as a part of it.

@@ -167,7 +167,7 @@ func TestFleetsOfMarketsAreNearTheirBound(t *testing.T) {
 		classes int
 		most    float64
 		steps   int
-	}{{12, 1.0489, 9_100_000}, {30, 1.0248, 77_300_000}} {
+	}{{12, 1.0491, 950_000}, {30, 1.0253, 14_000_000}} {
 		bound, usd, steps := 0.0, 0.0, 0
 		for seed := range uint64(10) {
 			p := market(seed, c.classes)

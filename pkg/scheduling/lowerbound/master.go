@@ -181,7 +181,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 		if p == 0 {
 			continue
 		}
-		if p *= d; math.Abs(p) < leastEntry {
+		if p *= d; math.Abs(p) < leastDivisor {
 			p = 0
 		} else {
 			m.filled, m.pivots = append(m.filled, int32(k)), append(m.pivots, p)
@@ -193,7 +193,7 @@ func (m *masterProblem) exchangeBasic(enter int32, leave int, length float64) {
 	m.norm[leave] = sum
 	for r := range n {
 		x := m.step[r]
-		if r == leave || math.Abs(x) < leastEntry {
+		if r == leave || math.Abs(x) < leastDivisor {
 			continue
 		}
 		row := m.inverse[r*n : r*n+n]
@@ -218,8 +218,9 @@ func (m *masterProblem) reducedCost(enter int32) float64 {
 	return x
 }
 
-// unlikely is the number of rows of a master problem that unlike tells apart: any prime does.
-const unlikely = 17
+// unlikely is the number of rows of a master problem that unlike tells apart, a prime. With 17 three of 5,000 random
+// worlds place a pod less.
+const unlikely = 101
 
 // unlike is a number between 1 and 2 that rows side by side do not share: ties send the simplex method in circles.
 func unlike(row int) float64 { return 1 + float64(row%unlikely)/unlikely }
@@ -263,7 +264,7 @@ func (m *masterProblem) mendBasis(steps int) {
 	for range steps {
 		leave, most := -1, 0.0
 		for r, x := range m.has { // the steepest edge
-			if x < -spill && x*x > most*m.norm[r] {
+			if x < -speck && x*x > most*m.norm[r] {
 				leave, most = r, x*x/m.norm[r]
 			}
 		}
@@ -336,14 +337,14 @@ func (m *masterProblem) dualRatio(row []float64) int32 {
 		for i, k := range c.class {
 			alpha += m.pricing.worth[k] * amount[i]
 		}
-		if alpha < -spill {
+		if alpha < -speck {
 			d := max(0, m.reducedCost(int32(j)))
 			m.ratios = append(m.ratios, enteringRatio{int32(j), -alpha, d})
 			bar = min(bar, (d+slack)/-alpha)
 		}
 	}
 	for k, x := range row {
-		if x > spill {
+		if x > speck {
 			d := max(0, m.prices[k])
 			m.ratios = append(m.ratios, enteringRatio{int32(-1 - k), x, d})
 			bar = min(bar, (d+slack)/x)
@@ -365,4 +366,4 @@ type enteringRatio struct {
 }
 
 // slack is the error that prices may have for the sake of a larger pivot, in USD per hour.
-const slack = spill
+const slack = speck

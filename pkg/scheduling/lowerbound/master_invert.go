@@ -25,7 +25,7 @@ func (m *masterProblem) subtractRow(r int, row []float64, x float64) {
 		row[k] = v
 		more += v*v - old*old
 	}
-	if m.norm[r] += more; m.norm[r] < 10*math.Abs(more) { // what is left may be rounding
+	if m.norm[r] += more; m.norm[r] < 2*math.Abs(more) { // what is left may be rounding
 		m.norm[r] = squareMatrix(row)
 	}
 }

@@ -62,7 +62,7 @@ func (p *pricing) noteGain(m *masterProblem, j int32) {
 	if m.inside[j] {
 		return
 	}
-	m.work += 5 + len(m.columns[j].class)
+	m.work += len(m.columns[j].class)
 	g := p.relativeGain(m, j)
 	if n := len(p.gains); g <= tolerance || n == maxNotedColumns && g <= p.gains[n-1] {
 		return

@@ -1,8 +1,5 @@
 package lowerbound
 
-// little is the part of its price by which what a node holds may be worth more than it without being looked for.
-const little = 2e-4
-
 // wholePodProblem is a problem whose nodes hold whole pods.
 type wholePodProblem struct {
 	*solver
@@ -34,7 +31,7 @@ func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
 	for i := range w.Offerings {
 		o := &w.Offerings[i]
 		w.findFill(o, i)
-		w.work += 40*len(o.Holds) + 10*w.steps
+		w.work += len(o.Holds) + w.steps
 		c, gain := column{cost: o.Price}, 0.0
 		for j, n := range w.best {
 			if k := w.items[j].class; n > 0 {
@@ -42,7 +39,7 @@ func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
 				gain += float64(n) * pure[k]
 			}
 		}
-		if gain > o.Price*(1+spill) {
+		if gain > o.Price*(1+speck) {
 			w.m.addColumn(c)
 			added++
 		}
@@ -53,10 +50,10 @@ func (w *wholePodProblem) priceWholePods(pure []float64) (added int) {
 // leastBetter is by how many times a fill is worth more than another to be looked for.
 const leastBetter = 1 + tolerance
 
-// findFill looks for the fill of whole pods that is worth most, if one is worth more than the offering's price and a
-// little, by depth-first search under the prices of room that the best fill of fractions has.
+// findFill looks for the fill of whole pods that is worth most, if one is worth more than the offering's price, by
+// depth-first search under the prices of room that the best fill of fractions has.
 func (w *wholePodProblem) findFill(o *NodeOffering, at int) {
-	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+little), 0
+	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+speck), 0
 	mosts := w.mostNow(o, at)
 	if w.prices[at] != nil && // what proved that it holds little often still proves it
 		w.filler.UpperBound(o.Holds, mosts, o.Room, w.prices[at]) <= w.most {

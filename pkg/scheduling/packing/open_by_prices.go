@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -257,7 +258,7 @@ func (g *PriceGuide) scoreLowerBound(c *Candidate) float64 {
 	if len(g.last) == 0 {
 		return 0
 	}
-	return g.a.OfferingCost(c.Offering) / max(leastDivisor, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+	return g.a.OfferingCost(c.Offering) / max(rounding.LeastDivisor, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
 }
 
 func betterScore(x, y *Candidate) int {
@@ -269,7 +270,7 @@ func betterScore(x, y *Candidate) int {
 func (g *PriceGuide) ScoreCandidate(c *Candidate) {
 	worth := g.Filler.Fill(c.items, g.mostOf(c), c.room, &c.basis)
 	if c.host == nil {
-		c.score = g.a.OfferingCost(c.Offering) / max(leastDivisor, worth)
+		c.score = g.a.OfferingCost(c.Offering) / max(rounding.LeastDivisor, worth)
 	}
 }
 
@@ -297,11 +298,11 @@ func (g *PriceGuide) FillWholePods(c *Candidate) ([]BatchTake, float64) {
 		if g.Items[id].left == 0 {
 			continue
 		}
-		cost := rounding
+		cost := rounding.Error
 		for r, x := range g.Filler.Need[int(id)*len(c.room) : (int(id)+1)*len(c.room)] {
 			cost += g.Filler.Price[r] * x
 		}
-		list = append(list, rankedItem{id, int(g.Filler.N[i] + 1e-6), g.Items[id].Value / cost})
+		list = append(list, rankedItem{id, int(g.Filler.N[i] + rounding.Speck), g.Items[id].Value / cost})
 	}
 	g.Memory.ranked = list
 	slices.SortFunc(list, func(x, y rankedItem) int {

@@ -5,6 +5,7 @@ import (
 	"math"
 	"slices"
 
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -110,7 +111,7 @@ func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batche
 			continue
 		}
 		if batch.Value = r.MinShare(batch.Admit, batch.View.Class); batch.Value < capacity.NoPrice {
-			batch.Value = max(batch.Value, leastDivisor) // what is for free is worth something too
+			batch.Value = max(batch.Value, rounding.LeastDivisor) // what is for free is worth something too
 		}
 		if batch.Value < capacity.NoPrice {
 			batch.Least = batch.Value
@@ -184,7 +185,7 @@ func (op NodeOpener) arrangeBatches(c *Candidate, batches []*PodBatch) {
 			continue
 		}
 		if s := capacity.DominantShare(batch.View.Class.Need, c.Offering.Room); s <= 1 {
-			some = append(some, dense{batch, batch.Value / max(s, rounding)})
+			some = append(some, dense{batch, batch.Value / max(s, rounding.Error)})
 		}
 	}
 	slices.SortFunc(some, func(x, y dense) int {
@@ -289,5 +290,5 @@ func (b *upperBound) maxWorth(o *capacity.Offering) float64 {
 		}
 		sum = min(sum, value)
 	}
-	return sum * (1 + rounding)
+	return sum * (1 + rounding.Error)
 }

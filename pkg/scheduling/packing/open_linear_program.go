@@ -7,9 +7,9 @@ import (
 	"joiner.sh/pkg/scheduling/lowerbound"
 )
 
-// mostFleetWork caps the work, of about a nanosecond each, that may go into the nodes of one fleet: three times the
-// most of a whole plan.
-const mostFleetWork = 12_000_000_000
+// mostFleetWork caps the numbers that are gone through for the nodes of one fleet, some ten nanoseconds each: about
+// three times the most of a whole plan. No workload of infra/lab/ablation comes near it.
+const mostFleetWork = 1_000_000_000
 
 // openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
 // is left over.

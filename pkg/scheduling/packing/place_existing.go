@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -68,7 +69,7 @@ func (pk *packing) sortByScarcity(batches []*PodBatch) []*PodBatch {
 			continue
 		}
 		if s := capacity.DominantShare(batch.View.Class.Need, total); s > 0 {
-			class[batch.ID] = math.Floor(math.Log(max(price, rounding)/s) / math.Log(notable))
+			class[batch.ID] = math.Floor(math.Log(max(price, rounding.Error)/s) / math.Log(notable))
 		}
 	}
 	return slices.SortedStableFunc(slices.Values(batches),

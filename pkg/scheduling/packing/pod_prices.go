@@ -5,10 +5,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// rounding is the part of a price or of a share below which it is taken for the rounding of its sum. leastDivisor keeps
-// quotients finite.
-const rounding, leastDivisor = 1e-9, 1e-12
-
 // priceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
 type priceSource interface {
 	// WorthOf returns the prices of the pods for which the solution looks for new nodes.

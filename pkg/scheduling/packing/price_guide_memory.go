@@ -34,13 +34,10 @@ func (m *GuideMemory) reserveCandidates(candidates, dims int) {
 	m.items, m.fits = m.items[:0], m.fits[:0]
 }
 
-// leastChunk and mostChunk bound for how many items of candidates memory is made at once.
-const leastChunk, mostChunk = 1 << 10, 1 << 16
-
 // reserveItems makes room for so many more items of a candidate.
 func (m *GuideMemory) reserveItems(n int) {
 	if cap(m.items)-len(m.items) < n {
-		size := n + min(max(leastChunk, 2*cap(m.items)), mostChunk)
+		size := n + 2*cap(m.items)
 		m.items, m.fits = make([]int32, 0, size), make([]int, 0, size)
 	}
 }

@@ -8,6 +8,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
@@ -50,7 +51,7 @@ func (p *Problem) NewSolution(st Strategy) *Solution {
 // PlacesMoreOrCostsLess reports whether the solution is the better one: it leaves fewer pods, or as many for less.
 func (s *Solution) PlacesMoreOrCostsLess(other *Solution) bool {
 	n, m := s.Waiting(), other.Waiting()
-	return n < m || n == m && s.totalCost() < other.totalCost()*(1-rounding)
+	return n < m || n == m && s.totalCost() < other.totalCost()*(1-rounding.Error)
 }
 
 // LeavesFewer reports whether the solution has a place for more pods than the other, of the highest priority in which

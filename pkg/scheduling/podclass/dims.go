@@ -21,7 +21,7 @@ func (d Dims) Units() []float64 {
 	for i, name := range d {
 		switch name {
 		case resources.CPU:
-			out[i] = 1000
+			out[i] = resources.Core
 		case resources.Memory, resources.Ephemeral:
 			out[i] = float64(resources.GiB)
 		default:

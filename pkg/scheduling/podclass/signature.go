@@ -1,11 +1,11 @@
 package podclass
 
 import (
+	"encoding/binary"
 	"hash/fnv"
 	"maps"
 	"reflect"
 	"slices"
-	"strconv"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -13,8 +13,8 @@ import (
 )
 
 // Signature writes everything about a pod that a rule may look at, as text: pods with equal texts are alike.
-// Every part ends in a byte that no name contains, and lists begin with their length, so different pods never write the
-// same.
+// Every text ends in a byte that no name contains, numbers say how long they are, and lists begin with their length, so
+// different pods never write the same.
 type Signature struct {
 	labels []string // of a pod's labels, those that some selector names
 	shared map[cluster.Volume]bool
@@ -168,7 +168,7 @@ func (s *Signature) writeStrings(list ...string) {
 
 func (s *Signature) writeNumber(list ...int64) {
 	for _, n := range list {
-		s.buf = append(strconv.AppendInt(s.buf, n, 36), ',')
+		s.buf = binary.AppendVarint(s.buf, n)
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"maps"
 	"slices"
 
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/packing"
@@ -28,9 +29,6 @@ func (px *Pricing) LowerBound(s *packing.Solution) float64 {
 	}
 	return usd
 }
-
-// rounding is the part of a bound that rounding may have added.
-const rounding = 1e-9
 
 // IsNearBound reports whether the solution's new nodes cost no more than the lower bound and this part of it.
 func (px *Pricing) IsNearBound(s *packing.Solution, gap float64) bool {
@@ -79,7 +77,7 @@ func (p boundProof) singleNodeBound() float64 {
 			most = price
 		}
 	}
-	return most * (1 - rounding)
+	return most * (1 - rounding.Error)
 }
 
 // sharedBound returns the worth of the pods, less the worth of those that the room there is could hold.
@@ -106,7 +104,7 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 	for i, n := range r.hosted {
 		each += value[i] * min(n, counts[i])
 	}
-	return max(0, (sum-min(r.usd, each+loosened))*(1-rounding))
+	return max(0, (sum-min(r.usd, each+loosened))*(1-rounding.Error))
 }
 
 // roomWorth adds up the worth of the pods that the room there is could hold.

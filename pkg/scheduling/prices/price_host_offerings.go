@@ -2,6 +2,7 @@ package prices
 
 import (
 	"encoding/binary"
+	"math"
 	"slices"
 
 	"joiner.sh/pkg/scheduling/capacity"
@@ -10,9 +11,9 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// mostHostRows caps the sorts of existing nodes with which the prices of pods reckon. There are fewer where these and
-// kinds of pods are more than mostPriceRows, but leastHostRows: the work grows by the third power of both together.
-const mostHostRows, leastHostRows, mostPriceRows = 100, 25, 350
+// mostHostSorts caps the sorts of existing nodes with which the prices of pods reckon: the work grows by the third power
+// of them and of kinds of pods together.
+const mostHostSorts = 100
 
 // hostOfferings makes offerings of the nodes that are there, for prices that reckon with their room.
 type hostOfferings struct {
@@ -25,10 +26,9 @@ type hostOfferings struct {
 // only better or worse for it: what proves a bound looks at each node by itself.
 func (h hostOfferings) addHosts() {
 	hosts, admitted := h.admittingHosts()
-	most := mostHostSorts(len(h.out.Classes))
-	for base := 1.5; ; base *= base {
+	for base := 2.0; ; base *= base {
 		sorts := h.alikeHosts(hosts, admitted, base)
-		if len(sorts) > most && base < noMatter {
+		if len(sorts) > mostHostSorts && !math.IsInf(base, 1) {
 			continue
 		}
 		for _, o := range sorts {
@@ -38,14 +38,6 @@ func (h hostOfferings) addHosts() {
 	}
 }
 
-// mostHostSorts returns the number of sorts of existing nodes that prices reckon with beside so many kinds of pods.
-func mostHostSorts(kinds int) int {
-	return max(leastHostRows, min(mostHostRows, mostPriceRows-kinds))
-}
-
-// noMatter is the factor between two rooms from which on it does not tell nodes apart.
-const noMatter = 100
-
 // alikeHosts are the nodes that are there as offerings, those as one that admit the same pods and whose rooms differ by
 // no more than about the factor: with the room that they have on an average.
 func (h hostOfferings) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffering {
@@ -54,9 +46,7 @@ func (h hostOfferings) alikeHosts(hosts []*capacity.Bin, admitted []string, fact
 	for i, b := range hosts {
 		id := []byte(admitted[i])
 		for _, x := range b.Room {
-			if factor < noMatter {
-				id = binary.AppendVarint(id, wholePower(float64(x), factor))
-			}
+			id = binary.AppendVarint(id, wholePower(float64(x), factor))
 		}
 		o := sorts[string(id)]
 		if o == nil {

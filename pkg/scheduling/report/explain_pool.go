@@ -209,8 +209,7 @@ func (e Explainer) tooBig(pod *podclass.RelaxedPod, p *capacity.Pool, all []*cap
 			less += e.uncountedDevices(name)
 		}
 	}
-	const millionCores = 1_000_000_000 // in millicores
-	if need.CPU >= millionCores {
+	if need.CPU >= resources.MillionCores {
 		less += "; it asks for a million cores or more: is M (million) written where m (thousandth) is meant?"
 	}
 	return fmt.Sprintf("no instance type is big enough for %s; the largest has %s%s", what, strings.Join(parts, " "),
@@ -293,8 +292,6 @@ const (
 	mostNamed = 5
 	// mostLines caps the different reasons of pools that are told.
 	mostLines = 40
-	// mostAsked caps the pools that are asked for a reason.
-	mostAsked = 200
 )
 
 // poolRefusals collects the reasons for which pools refuse a pod. A reason that several pools give is told once.
@@ -307,7 +304,7 @@ type poolRefusals struct {
 
 // wantsMore reports whether one more pool is to be asked.
 func (r *poolRefusals) wantsMore() bool {
-	if r.asked < mostAsked {
+	if r.asked < capacity.ManyPools {
 		r.asked++
 		return true
 	}

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -16,11 +17,8 @@ import (
 const (
 	// defaultSearchSteps caps the steps of a search.
 	defaultSearchSteps = 400
-	// leastWorth keeps quotients finite, in USD per hour.
-	leastWorth = 1e-12
-	// workPerLook, workPerFit and workPerStep are how much work it is to look at a node, to see whether a pod fits an
-	// offering, and to pack anew.
-	workPerLook, workPerFit, workPerStep = 10, 100, 60_000
+	// workPerLook and workPerStep are how much work it is to look at a node or at an offering, and to pack anew.
+	workPerLook, workPerStep = 100, 60_000
 	// mostMates is the largest number of nodes that a step packs anew beside the one that it begins with, and
 	// mostMatesOnHosts the same where nodes that are there take part: each has little room.
 	mostMates, mostMatesOnHosts = 8, 12
@@ -138,7 +136,7 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		total += n.cost
 	}
 	first, progress := total, searchProgress{}
-	patient := s.patienceFor(most, progress.times)
+	patient := s.patienceFor(most)
 	for s.step = 1 + most.done; s.step <= most.steps && s.fresh > 0 && total > goal; s.step++ {
 		if most.work > 0 && s.work > most.work {
 			break
@@ -148,10 +146,7 @@ func (s *localSearch) runSteps(most searchLimit, goal float64) bool {
 		}
 		gain := s.tryRecreate(s.pickNodes())
 		total -= gain
-		if progress.countStep(gain, total, s.work, most.work > 0) {
-			patient = s.patienceFor(most, progress.times)
-		}
-		if progress.since > patient || most.work > 0 && s.work-progress.paid > mostWithoutGain {
+		if progress.countStep(gain, total); progress.since > patient {
 			break
 		}
 	}
@@ -303,7 +298,7 @@ func (n *searchNode) suitablePart(other *searchNode) float64 {
 			some += w
 		}
 	}
-	return some / max(all, leastWorth)
+	return some / max(all, rounding.LeastDivisor)
 }
 
 // couldHold reports whether a pod of the batch, which is one of the other's, could be on the node, were it empty.

@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
+	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/packing"
@@ -18,8 +19,6 @@ const (
 	suited = 10
 	// single is the number of offerings beside them that are the cheapest for a pod of the batch alone.
 	single = 3
-	// nearWorth is the part of what pods are worth that a node for them costs at least, about.
-	nearWorth = 0.9
 )
 
 // rebuiltNode is a new node that a step would make of another.
@@ -51,7 +50,7 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 	s.free = slices.ContainsFunc(group, func(n *searchNode) bool {
 		return n.host == nil && !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.ID] })
 	})
-	hosts, plan, cost := s.recreateNodes(t, group, budget*(1-1e-6)-1e-9)
+	hosts, plan, cost := s.recreateNodes(t, group, budget*(1-rounding.Speck)-rounding.Error)
 	for _, batch := range s.current {
 		batch.Left = 0
 	}
@@ -87,7 +86,7 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 	list, offerings := s.offeringsFor(t)
 	g.Fits = func(batch *packing.PodBatch, offering int) int { return int(t.fits[batch.ID][list[offering]]) }
 	g.PrepareGroups(offerings, s.current)
-	s.work += workPerFit * len(s.current) * len(offerings)
+	s.work += workPerLook * len(s.current) * len(offerings)
 	s.shakeValues(g)
 	if hosts = s.refillHosts(g, t, group); !g.CountRemaining() {
 		return hosts, nil, 0
@@ -170,9 +169,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		s.want = make([]int64, len(solution.W.Dims))
 	}
 	clear(s.want)
-	least := 0.0
 	for _, batch := range s.current {
-		least += nearWorth * float64(batch.Left) * batch.Value
 		for i, x := range batch.View.Class.Need {
 			s.want[i] += x * int64(batch.Left)
 		}
@@ -181,8 +178,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 		if solution.OfferingCost(o) >= below {
 			return nil
 		}
-		if solution.OfferingCost(o) < least || !capacity.AtLeast(o.Room, s.want) ||
-			!s.admitsBatch(o) || !s.withinLimits(o) {
+		if !capacity.AtLeast(o.Room, s.want) || !s.admitsBatch(o) || !s.withinLimits(o) {
 			continue
 		}
 		if takes, all := (packing.NodeOpener{A: solution}).TakeAllLeft(o, s.current); all && s.hasAnchorPod(t, takes) {
@@ -276,7 +272,7 @@ func (s *localSearch) suitableOfferings(t *weightTier, batch *packing.PodBatch) 
 	need := batch.View.Class.Need
 	var good, cheap bestScores
 	t.fits[batch.ID] = make([]int16, len(t.offerings))
-	s.looked += workPerFit * len(t.offerings)
+	s.looked += workPerLook * len(t.offerings)
 	for i, o := range t.offerings {
 		if o.FirstAlternative(batch.Admit) < 0 {
 			continue
@@ -313,7 +309,7 @@ func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64
 		}
 	}
 	worth := solver.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
-	return s.a.OfferingCost(o) / max(leastWorth, worth)
+	return s.a.OfferingCost(o) / max(rounding.LeastDivisor, worth)
 }
 
 // bestScores is the few that have the lowest scores, the first among equals.

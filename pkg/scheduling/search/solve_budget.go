@@ -2,6 +2,7 @@ package search
 
 import (
 	"cmp"
+	"time"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/scheduling/packing"
@@ -13,13 +14,11 @@ import (
 // snapshots get equal plans on every machine.
 const (
 	// millisecond of work.
-	millisecond = 1_000_000
+	millisecond = int(time.Millisecond)
 	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
 	workPerPod = 2 * millisecond
-	// workPerUSD is the work that it is worth to save a USD per hour, as far as the bound lets hope: pods wait that
-	// much longer.
-	workPerUSD = 5000 * millisecond
-	// mostWork caps the work of a plan unless the settings leave less.
+	// mostWork caps the work of a plan unless the settings leave less. It is worth to save a USD per hour, as far as the
+	// bound lets hope: pods wait that much longer.
 	mostWork = 4000 * millisecond
 	// unsearchedFleetWork caps the work to choose all nodes together in a plan that nothing searches for: thousands of
 	// those are asked for.
@@ -44,7 +43,7 @@ func newBudget(s *packing.Solution, px *prices.Pricing) *workBudget {
 	stake := max(0, s.NewNodePrice()-px.LowerBound(s))
 	most := effort(p.S.Rules) * min(mostWork, cmp.Or(p.S.Rules.PackingMilliseconds*millisecond, mostWork))
 	pods := len(p.Classes.Waiting) - s.Waiting()
-	left := min(effort(p.S.Rules)*min(pods*workPerPod, int(stake*workPerUSD)), most)
+	left := min(effort(p.S.Rules)*min(pods*workPerPod, int(stake*float64(mostWork))), most)
 	fleet := left
 	if p.S.Rules.PackingIterations == cluster.NoIterations {
 		fleet = min(fleet, unsearchedFleetWork)
