@@ -113,7 +113,8 @@ type RemainingCapacity interface {
 type UnavailableOfferings interface {
 	// ListUnavailable lists the offerings that are unavailable now, and for whom.
 	ListUnavailable(ctx context.Context) ([]instancetypes.UnavailableOffering, error)
-	// MarkUnavailable makes offerings unavailable for the given time or, when they keep failing, longer. May be repeated.
+	// MarkUnavailable makes offerings unavailable for the given time or, when they keep failing, longer. May be
+	// repeated.
 	MarkUnavailable(ctx context.Context, unavailable []instancetypes.UnavailableOffering, d time.Duration) error
 }
 

@@ -30,8 +30,8 @@ const (
 	AnnotationTimeZone = "joiner.sh/time-zone"
 	// AnnotationLimitUSD is the most that the pool's nodes may cost together, in USD per hour.
 	AnnotationLimitUSD = "joiner.sh/limit-usd-per-hour"
-	// AnnotationNodeOverheadUSD is a price per node of the pool that others than AWS take, in USD per hour, such as agents
-	// that are licensed per host. It counts as a part of each node's price.
+	// AnnotationNodeOverheadUSD is a price per node of the pool that others than AWS take, in USD per hour, such as
+	// agents that are licensed per host. It counts as a part of each node's price.
 	AnnotationNodeOverheadUSD = "joiner.sh/node-overhead-usd-per-hour"
 
 	// On NodeClaims, written by Joiner.

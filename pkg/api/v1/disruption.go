@@ -59,7 +59,8 @@ type Budget struct {
 	// +kubebuilder:validation:Pattern=`^((100|[0-9]{1,2})%|[0-9]+)$`
 	// +required
 	Nodes string `json:"nodes"`
-	// Schedule sets the starts of the budget's windows: five cron fields in UTC, or a name such as @daily. Needs duration.
+	// Schedule sets the starts of the budget's windows: five cron fields in UTC, or a name such as @daily. Needs
+	// duration.
 	// +kubebuilder:validation:Pattern=`^@(annually|yearly|monthly|weekly|daily|midnight|hourly)|.+\s.+\s.+\s.+\s.+$`
 	// +optional
 	Schedule *string `json:"schedule,omitempty"`

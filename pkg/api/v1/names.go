@@ -59,8 +59,8 @@ const (
 	AnnotationCapacityOverlay = "karpenter.sh/capacity-overlay-applied"
 	// AnnotationProviderCompatibility is reserved; nothing reads it.
 	AnnotationProviderCompatibility = "compatibility.karpenter.sh/provider"
-	// AnnotationKubeletConversion holds the kubelet block of a NodePool v1beta1, from the conversion webhook of Karpenter
-	// 1.0. It took precedence over that of the class; from 1.1 on nobody reads it.
+	// AnnotationKubeletConversion holds the kubelet block of a NodePool v1beta1, from the conversion webhook of
+	// Karpenter 1.0. It took precedence over that of the class; from 1.1 on nobody reads it.
 	AnnotationKubeletConversion = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"
 )
 

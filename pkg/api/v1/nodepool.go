@@ -48,7 +48,8 @@ type NodePoolList struct {
 // +kubebuilder:validation:XValidation:message="only 'limits.nodes' is supported on static NodePools",rule="!has(self.replicas) || (!has(self.limits) || size(self.limits) == 0 || (size(self.limits) == 1 && 'nodes' in self.limits))"
 // +kubebuilder:validation:XValidation:message="'weight' is not supported on static NodePools",rule="!has(self.replicas) || !has(self.weight)"
 type NodePoolSpec struct {
-	// Template is the template of the pool's NodeClaims. A change of it, requirements aside, makes existing nodes drift.
+	// Template is the template of the pool's NodeClaims. A change of it, requirements aside, makes existing nodes
+	// drift.
 	// +required
 	Template NodeClaimTemplate `json:"template"`
 	// Disruption says when nodes may be removed or replaced to save money.
