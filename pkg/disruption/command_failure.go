@@ -25,7 +25,7 @@ type FailuresInRow struct {
 }
 
 const (
-	// mostInRow is how many failures in a row count: consolidation waits longer for a node up to so many times, and
+	// mostInRow caps the failures in a row that count: consolidation waits longer for a node up to so many times, and
 	// after as many of commands about a NodePool that rests: whichever nodes are to go, what is launched in their
 	// place does not become what was expected. Chosen, not measured: with half of it one node that fails stops the
 	// others, and with double of it six commands in a row pay for nodes that nothing runs on.

@@ -18,8 +18,7 @@ const (
 	// clusters of 200 nodes cost 0.4 % less in the mean and one 0.8 % more, for a fifth more CPU and 3 % more moves.
 	costMargin = 1.03
 	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what
-	// 500 nodes took until they were at rest went into the last two thousandths of their price; clusters of 200 nodes
-	// cost the same without it.
+	// 500 nodes took until they were at rest went into the last two thousandths of their price.
 	minSavingsShare = 0.0005
 	// minMissed is the number of sets of about one size that must have fallen short of what they promised before
 	// smaller promises are skipped. Sets are skipped that promise less than any of them fell short by. Without it most

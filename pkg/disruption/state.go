@@ -35,7 +35,7 @@ const (
 	// replaceTimeout is by when a command is done that is not taken back: Karpenter's rule for commands whose
 	// replacements do not become ready.
 	replaceTimeout = 10 * time.Minute
-	// maxRepeats is how many what-if questions a search asks where the settings do not say, and how often a pass is
+	// maxRepeats caps the what-if questions of a search where the settings do not say, and the times that a pass is
 	// decided anew in search of what the decision fails about. A pass takes seconds in a large cluster, and the next
 	// one goes on.
 	maxRepeats = 24
