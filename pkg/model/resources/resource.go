@@ -28,8 +28,11 @@ const MiB = int64(1) << 20
 // GiB is the number of bytes in a gibibyte.
 const GiB = MiB << 10
 
-// Core is the number of millicores in a core, MillionCores in so many that nobody means them.
-const Core, MillionCores = 1000, 1000 * 1000 * Core
+// Core is the number of millicores in a core.
+const Core = 1000
+
+// MillionCores is the number of millicores in so many cores that nobody means them.
+const MillionCores = 1000 * 1000 * Core
 
 // Extended is an amount of one extended resource, such as nvidia.com/gpu.
 type Extended struct {

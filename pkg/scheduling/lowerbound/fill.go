@@ -12,8 +12,8 @@ import (
 const (
 	// tolerance is for a gain, or for an amount that was computed at once.
 	tolerance = rounding.Error
-	// speck is for what was computed by an inverse that pivots have changed many times, a part of a node or of a pod that
-	// is next to nothing, and a demand or a price that must not be nothing.
+	// speck is for what was computed by an inverse that pivots have changed many times, a part of a node or of a pod
+	// that is next to nothing, and a demand or a price that must not be nothing.
 	speck = rounding.Speck
 	// leastDivisor is for a divisor, and for an entry of an inverse.
 	leastDivisor = rounding.LeastDivisor

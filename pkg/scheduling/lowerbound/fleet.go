@@ -6,7 +6,7 @@ import (
 )
 
 const (
-	// firstRounds and moreRounds are how often fills are looked for, in the beginning and after each choice.
+	// firstRounds and moreRounds cap the rounds in which fills are looked for, in the beginning and after each choice.
 	firstRounds, moreRounds = 40, 3
 	// fewFills caps the steps in which the best fill of whole pods is looked for where one that is good will do.
 	fewFills = 2_000

@@ -258,7 +258,8 @@ func (g *PriceGuide) scoreLowerBound(c *Candidate) float64 {
 	if len(g.last) == 0 {
 		return 0
 	}
-	return g.a.OfferingCost(c.Offering) / max(rounding.LeastDivisor, g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last))
+	worth := g.Filler.UpperBound(c.items, g.mostOf(c), c.room, g.last)
+	return g.a.OfferingCost(c.Offering) / max(rounding.LeastDivisor, worth)
 }
 
 func betterScore(x, y *Candidate) int {

@@ -11,8 +11,8 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// mostHostSorts caps the sorts of existing nodes with which the prices of pods reckon: the work grows by the third power
-// of them and of kinds of pods together.
+// mostHostSorts caps the sorts of existing nodes with which the prices of pods reckon: the work grows by the third
+// power of them and of kinds of pods together.
 const mostHostSorts = 100
 
 // hostOfferings makes offerings of the nodes that are there, for prices that reckon with their room.

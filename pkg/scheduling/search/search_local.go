@@ -17,7 +17,7 @@ import (
 const (
 	// defaultSearchSteps caps the steps of a search.
 	defaultSearchSteps = 400
-	// workPerLook and workPerStep are how much work it is to look at a node or at an offering, and to pack anew.
+	// workPerLook and workPerStep are the work to look at a node or at an offering, and to pack anew.
 	workPerLook, workPerStep = 100, 60_000
 	// mostMates is the largest number of nodes that a step packs anew beside the one that it begins with, and
 	// mostMatesOnHosts the same where nodes that are there take part: each has little room.

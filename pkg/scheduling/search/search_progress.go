@@ -1,7 +1,7 @@
 package search
 
 const (
-	// patience is how many steps a search goes on without having saved enough.
+	// patience caps the steps that a search goes on without having saved enough.
 	patience = 100
 	// stepsPerNode is the same for each node, where there is work to spare or more steps are asked for than usual.
 	stepsPerNode = 4

@@ -20,7 +20,7 @@ const (
 	// fewNodes is the number of new nodes up to which it is worth while to try a second way of choosing them. Of many,
 	// the first is better.
 	fewNodes = 120
-	// smallGap is how near to the lower bound, as a part of it, a plan is good enough.
+	// smallGap is the gap to the lower bound, as a part of it, of a plan that is good enough.
 	smallGap = 0.0005
 	// defaultNodeCost is the cost of a node beside its price, in USD per hour, where the settings do not say.
 	defaultNodeCost = 0.0002

@@ -15,10 +15,10 @@ import (
 const (
 	// millisecond of work.
 	millisecond = int(time.Millisecond)
-	// workPerPod is how much work each pod that gets a place is worth: few pods have it soon.
+	// workPerPod is the work that each pod that gets a place is worth: few pods have it soon.
 	workPerPod = 2 * millisecond
-	// mostWork caps the work of a plan unless the settings leave less. It is worth to save a USD per hour, as far as the
-	// bound lets hope: pods wait that much longer.
+	// mostWork caps the work of a plan unless the settings leave less. It is worth a USD per hour, as far as the bound
+	// lets hope: pods wait that much longer.
 	mostWork = 4000 * millisecond
 	// unsearchedFleetWork caps the work to choose all nodes together in a plan that nothing searches for: thousands of
 	// those are asked for.
