@@ -145,19 +145,23 @@ func (s *solver) priceAgain(count []float64) []float64 {
 // those were many.
 func (s *solver) mendingSteps() int { return max(mend, s.m.anew) }
 
+// What other numbers bring is a mean of the families of infra/lab/ablation.
 const (
-	// mend is the number of steps that any repricing may take before it begins anew.
+	// mend is the number of steps that any repricing may take before it begins anew. With none nearly full clusters
+	// cost 2 % more.
 	mend = 500
 	// calm is the part of the best prices so far in those that offerings are asked with.
 	calm = 0.5
-	// every caps the rounds until all offerings are asked again.
+	// every caps the rounds until all offerings are asked again. Never costs 0.04 % more.
 	every = 5
-	// few new columns are a sign that the offerings that are asked have nothing more to tell.
+	// few new columns are a sign that the offerings that are asked have nothing more to tell. Without it a sixth more
+	// rounds lead to the same prices.
 	few = 4
-	// exactTries caps the tries that lower only the values of pods in the best fill of an offering, before all are.
+	// exactTries caps the tries that lower only the values of pods in the best fill of an offering, before all are. One
+	// costs services 0.3 % more.
 	exactTries = 3
 	// near is the part of its price that an offering's best fill must be worth for the offering to be asked in every
-	// round.
+	// round. 1 costs 0.07 % more.
 	near = 0.9
 )
 

