@@ -206,16 +206,17 @@ func selectedLabelKeys(s cluster.Snapshot) []string {
 	return slices.Sorted(maps.Keys(keys))
 }
 
-// findPendingPods finds the pods that need a place: those the scheduler gave up on, and those on condemned nodes.
+// findPendingPods finds the pods that need a place: those the scheduler gave up on, and those on nodes that are marked
+// for deletion.
 func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod {
-	condemned := map[string]cluster.StateNode{}
+	marked := map[string]cluster.StateNode{}
 	for _, node := range all {
 		if node.Node != nil && node.MarkedForDeletion() {
-			condemned[node.Node.Name] = node
+			marked[node.Node.Name] = node
 		}
 	}
 	var obstacles cluster.Obstacles
-	if len(condemned) > 0 {
+	if len(marked) > 0 {
 		obstacles = s.Obstacles()
 	}
 	var out []*cluster.Pod
@@ -228,26 +229,26 @@ func findPendingPods(s cluster.Snapshot, all []cluster.StateNode) []*cluster.Pod
 			continue
 		}
 		// most pods stay where they are
-		if node, ok := condemned[p.NodeName]; ok && isDisplaced(p, node, obstacles, s.Now) {
+		if node, ok := marked[p.NodeName]; ok && isDisplaced(p, node, obstacles, s.Now) {
 			out = append(out, p)
 		}
 	}
 	return out
 }
 
-// WithNeedsAnew are the pods, of which those on condemned nodes need what another in their stead asks for.
+// WithNeedsAnew are the pods, of which those on nodes marked for deletion need what another in their stead asks for.
 func WithNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
 	differs := func(p cluster.Pod) bool { return p.NodeName != "" && !p.NeedAnew.IsZero() }
 	if !slices.ContainsFunc(pods, differs) {
 		return pods
 	}
-	condemned := map[string]bool{}
+	marked := map[string]bool{}
 	for _, node := range all {
-		condemned[node.Name()] = node.Node != nil && node.MarkedForDeletion()
+		marked[node.Name()] = node.Node != nil && node.MarkedForDeletion()
 	}
 	out := slices.Clone(pods)
 	for i := range out {
-		if p := &out[i]; differs(*p) && condemned[p.NodeName] {
+		if p := &out[i]; differs(*p) && marked[p.NodeName] {
 			p.Need = p.NextNeed()
 		}
 	}
@@ -257,9 +258,9 @@ func WithNeedsAnew(pods []cluster.Pod, all []cluster.StateNode) []cluster.Pod {
 // replacedAhead is the lead of pods' next node over their deletion by force: it must be ready by then.
 const replacedAhead = 5 * time.Minute
 
-// isDisplaced reports whether the pod, which runs on the condemned node, will need room elsewhere. One that nobody may
-// evict stays where it is, and so does its node, until the drain ends by force: capacity made before that would only
-// stand by. One that ends already is on its way.
+// isDisplaced reports whether the pod, which runs on a node marked for deletion, will need room elsewhere. One that
+// nobody may evict stays where it is, and so does its node, until the drain ends by force: capacity made before that
+// would only stand by. One that ends already is on its way.
 func isDisplaced(p *cluster.Pod, node cluster.StateNode, obstacles cluster.Obstacles, now time.Time) bool {
 	if !p.Reschedulable() {
 		return false

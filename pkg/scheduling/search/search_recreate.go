@@ -128,8 +128,9 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 }
 
 // shakeValues gives pods what they are worth in this step: about what their prices say, or their shares of nodes cost.
+// With exact values plans cost 0.05 % more in the mean of the families of infra/lab/ablation.
 func (s *localSearch) shakeValues(g *packing.PriceGuide) {
-	const shake = 0.06 // nothing costs 0.05 % more
+	const shake = 0.06
 	byShare := s.chance.IntN(2) == 0
 	for i := range g.Items {
 		it := &g.Items[i]
