@@ -1,7 +1,6 @@
 package main
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"fmt"
@@ -49,10 +48,9 @@ func (r runner) consolidate(ctx context.Context, overlay string) ([]row, error) 
 	}
 	args := append([]string{"-only", "joiner", "-ours", kept}, strings.Fields(r.clusters)...)
 	run := exec.CommandContext(ctx, program, args...)
-	run.Dir, run.Env = "infra/lab/bench", append(os.Environ(), "GOMAXPROCS=1")
-	var errs bytes.Buffer
-	if run.Stderr = &errs; run.Run() != nil {
-		return nil, fmt.Errorf("consolidate: %s", errs.Bytes())
+	run.Dir = "infra/lab/bench"
+	if _, err := runOnOneProcessor(run); err != nil {
+		return nil, fmt.Errorf("consolidate: %w", err)
 	}
 	text, err := os.ReadFile(kept)
 	if err != nil {

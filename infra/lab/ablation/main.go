@@ -87,12 +87,12 @@ func measureAll(variants []variant, r runner, page string) error {
 	if err != nil {
 		return fmt.Errorf("name the commit: %w", err)
 	}
-	file := filepath.Join(r.folder, fmt.Sprintf("%s-%d.json", strings.TrimSpace(string(commit)), r.work))
+	name := strings.TrimSpace(string(commit))
+	file := filepath.Join(r.folder, fmt.Sprintf("%s-%d.json", name, r.work))
 	known, err := readState(file)
 	if err != nil {
 		return err
 	}
-	name := strings.TrimSpace(string(commit))
 	for i, v := range variants {
 		if _, is := known[v.Name]; is {
 			continue

@@ -82,13 +82,10 @@ func (r runner) pack(ctx context.Context, overlay string) ([]row, error) {
 	if text, err := build.CombinedOutput(); err != nil {
 		return nil, fmt.Errorf("build: %w\n%s", err, text)
 	}
-	var errs bytes.Buffer
 	args := append([]string{"-pack", "-milliseconds", strconv.Itoa(r.work)}, r.workloads...)
-	pack := exec.CommandContext(ctx, program, args...)
-	pack.Env, pack.Stderr = append(os.Environ(), "GOMAXPROCS=1"), &errs
-	text, err := pack.Output()
+	text, err := runOnOneProcessor(exec.CommandContext(ctx, program, args...))
 	if err != nil {
-		return nil, fmt.Errorf("pack: %w\n%s", err, errs.Bytes())
+		return nil, fmt.Errorf("pack: %w", err)
 	}
 	var rows []row
 	for lines := bufio.NewScanner(bytes.NewReader(text)); lines.Scan(); {
@@ -99,4 +96,15 @@ func (r runner) pack(ctx context.Context, overlay string) ([]row, error) {
 		rows = append(rows, w)
 	}
 	return rows, nil
+}
+
+// runOnOneProcessor runs the program and returns what it prints; an error holds what it complains about.
+func runOnOneProcessor(program *exec.Cmd) ([]byte, error) {
+	var errs bytes.Buffer
+	program.Env, program.Stderr = append(os.Environ(), "GOMAXPROCS=1"), &errs
+	text, err := program.Output()
+	if err != nil {
+		return nil, fmt.Errorf("%w\n%s", err, errs.Bytes())
+	}
+	return text, nil
 }

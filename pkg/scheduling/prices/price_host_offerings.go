@@ -12,7 +12,8 @@ import (
 )
 
 // mostHostSorts caps the sorts of existing nodes with which the prices of pods reckon: the work grows by the third
-// power of them and of kinds of pods together.
+// power of them and of kinds of pods together. A quarter costs half-empty clusters 1.5 % more; half and double were not
+// measured.
 const mostHostSorts = 100
 
 // hostOfferings makes offerings of the nodes that are there, for prices that reckon with their room.
