@@ -147,13 +147,12 @@ func (inv *inventory) podParts() (waiting, running group) {
 // nameOf names pods that are alike: pods of one StatefulSet are, as far as their volumes may be in the same zones.
 func nameOf(p *cluster.Pod) string {
 	x := cluster.Pod{Namespace: p.Namespace, Priority: p.Priority, Critical: p.Critical, Owner: p.Owner,
-		GraceSec: p.GraceSec, DoNotDisrupt: p.DoNotDisrupt,
-		DeletionCost: p.DeletionCost, Need: p.Need, NodeSelector: p.NodeSelector, NodeAffinity: p.NodeAffinity,
-		NodePrefers: p.NodePrefers,
-		Tolerations: p.Tolerations, Spread: p.Spread, Affinity: p.Affinity, AntiAffinity: p.AntiAffinity,
-		Prefers: p.Prefers, Avoids: p.Avoids,
-		HostPorts: p.HostPorts, VolumeZones: p.VolumeZones, Requires: p.Requires,
-		Unmodelled: p.Unmodelled, Virtual: p.Virtual}
+		GraceSec: p.GraceSec, DoNotDisrupt: p.DoNotDisrupt, DeletionCost: p.DeletionCost,
+		Need: p.Need, NeedAnew: p.NeedAnew, NeedBounds: p.NeedBounds, NodeSelector: p.NodeSelector,
+		NodeAffinity: p.NodeAffinity, NodePrefers: p.NodePrefers, Tolerations: p.Tolerations, Spread: p.Spread,
+		Affinity: p.Affinity, AntiAffinity: p.AntiAffinity, Prefers: p.Prefers, Avoids: p.Avoids,
+		HostPorts: p.HostPorts, VolumeZones: p.VolumeZones, Requires: p.Requires, Unmodelled: p.Unmodelled,
+		DeviceTemplates: p.DeviceTemplates, Virtual: p.Virtual}
 	x.Labels = maps.Clone(p.Labels)
 	delete(x.Labels, "statefulset.kubernetes.io/pod-name")
 	delete(x.Labels, "apps.kubernetes.io/pod-index")
