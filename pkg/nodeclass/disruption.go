@@ -16,7 +16,8 @@ import (
 // understood or contradicts itself, the pool is one that only reports.
 func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	d := p.Spec.Disruption
-	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: p.Annotations[v1.AnnotationTimeZone]}
+	said, problems := annotations.ReadPool(p.Annotations)
+	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: said.TimeZone}
 	if out.Policy == "" {
 		out.Policy = string(v1.ConsolidationWhenEmptyOrUnderutilized)
 	}
@@ -39,7 +40,6 @@ func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 		}
 		out.Budgets = append(out.Budgets, n)
 	}
-	said, problems := annotations.ReadPool(p.Annotations)
 	out.SavesUSD, out.SavesPercent = said.MinSavingsUSD, said.MinSavingsPercent
 	out.SpotToSpot, out.ExpireGently = said.SpotToSpot, said.ExpireWithinBudgets
 	out.SleepAt, out.SleepFor = sleepOf(said)
@@ -70,9 +70,7 @@ func disruptionConflicts(p *v1.NodePool, d cluster.Disruption) error {
 			all = append(all, fmt.Errorf(format, args...))
 		}
 	}
-	_, usd := p.Annotations[v1.AnnotationMinSavingsUSD]
-	_, percent := p.Annotations[v1.AnnotationMinSavingsPercent]
-	saves := usd || percent
+	saves := d.SavesUSD > 0 || d.SavesPercent > 0
 	known := []v1.ConsolidationPolicy{v1.ConsolidationWhenEmpty, v1.ConsolidationWhenEmptyOrUnderutilized,
 		v1.ConsolidationBalanced}
 	add(!slices.Contains(known, v1.ConsolidationPolicy(d.Policy)), "consolidationPolicy %q is none of %v", d.Policy,

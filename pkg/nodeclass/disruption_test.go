@@ -32,6 +32,8 @@ func TestDisruptionOfAPool(t *testing.T) {
 		{"the example of Karpenter's documentation", `{budgets: [{nodes: 20%, reasons: [Empty, Drifted]}, {nodes: "5"}, {nodes: "0", schedule: "@daily", duration: 10m, reasons: [Underutilized]}]}`, nil,
 			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", Budgets: []cluster.NodeBudget{{Reasons: []string{"Empty", "Drifted"}, Nodes: "20%"}, {Every: true, Nodes: "5"},
 				{Reasons: []string{"Underutilized"}, Nodes: "0", Schedule: "@daily", Duration: 10 * time.Minute}}}},
+		{"saving nothing", `{consolidationPolicy: WhenEmpty}`, map[string]string{"joiner.sh/min-savings-usd": "0"},
+			cluster.Disruption{Policy: "WhenEmpty"}},
 		{"worth it", `{}`, map[string]string{"joiner.sh/min-savings-usd": "0.05", "joiner.sh/min-savings-percent": "10%"},
 			cluster.Disruption{Policy: "WhenEmptyOrUnderutilized", SavesUSD: 0.05, SavesPercent: 10}},
 		{"an empty list of reasons is for none", `{budgets: [{nodes: "0", reasons: []}]}`, nil,

@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // sleepOf returns when something sleeps whose annotations say that.
@@ -23,14 +24,11 @@ func sleepOf(said annotations.Pool) (at string, long time.Duration) {
 // SleepWith has a pool that does not say itself when it sleeps do so with the whole stack, whose annotations are those
 // of its namespace. While they cannot be understood the pool only reports, as with its own.
 func SleepWith(stack, own map[string]string, d cluster.Disruption) cluster.Disruption {
-	if own[api.AnnotationHibernationSchedule] != "" || own[api.AnnotationHibernationDuration] != "" ||
-		stack[api.AnnotationHibernationSchedule] == "" && stack[api.AnnotationHibernationDuration] == "" {
+	said, problems := annotations.ReadPool(stack)
+	if saysWhenToSleep(annotations.ReadPool(own)) || !saysWhenToSleep(said, problems) {
 		return d
 	}
-	said, problems := annotations.ReadPool(stack)
-	problems = slices.DeleteFunc(problems, func(p annotations.Problem) bool {
-		return p.Key != api.AnnotationHibernationDuration
-	})
+	problems = lists.Where(problems, isAboutSleep)
 	s := cluster.Disruption{SleepZone: said.TimeZone}
 	s.SleepAt, s.SleepFor = sleepOf(said)
 	if err := errors.Join(asError(problems), budgets.ValidateBudgets(s)); err != nil {
@@ -41,3 +39,11 @@ func SleepWith(stack, own map[string]string, d cluster.Disruption) cluster.Disru
 	d.SleepAt, d.SleepFor, d.SleepZone = s.SleepAt, s.SleepFor, s.SleepZone
 	return d
 }
+
+// saysWhenToSleep reports whether the annotations say when to sleep, though nobody may understand them.
+func saysWhenToSleep(said annotations.Pool, problems []annotations.Problem) bool {
+	return said.HibernationSchedule != "" || said.HibernationDuration > 0 ||
+		slices.ContainsFunc(problems, isAboutSleep)
+}
+
+func isAboutSleep(p annotations.Problem) bool { return p.Key == api.AnnotationHibernationDuration }

@@ -38,7 +38,7 @@ func TestWhatIsNotKnownIsTold(t *testing.T) {
 		{"min-savings-usd", "cheap", `annotation joiner.sh/min-savings-usd: "cheap" is not a number from 0 to 1000000`},
 		{"min-savings-usd", "NaN", `annotation joiner.sh/min-savings-usd: "NaN" is not a number from 0 to 1000000`},
 		{"min-savings-percent", "101", `annotation joiner.sh/min-savings-percent: "101" is not a number from 0 to 100%`},
-		{"hibernation-duration", "12", `annotation joiner.sh/hibernation-duration: "12" is no duration; write it like 12h`},
+		{"hibernation-duration", "12", `annotation joiner.sh/hibernation-duration: "12" is no duration longer than 0; write it like 12h`},
 		{"expire", "Force", `annotation joiner.sh/expire: "Force" is neither force nor within-budgets`},
 		{"spot-to-spot-consolidation", "False", `annotation joiner.sh/spot-to-spot-consolidation: "False" is neither true nor false`},
 		{"rebalance", "Replace", `annotation joiner.sh/rebalance: "Replace" is neither ignore, event nor replace`},

@@ -53,8 +53,8 @@ func duration(set func(*Pool, time.Duration)) reader {
 			return ""
 		}
 		d, err := time.ParseDuration(text)
-		if err != nil {
-			return fmt.Sprintf("annotation %s: %q is no duration; write it like 12h", key, text)
+		if err != nil || d <= 0 {
+			return fmt.Sprintf("annotation %s: %q is no duration longer than 0; write it like 12h", key, text)
 		}
 		set(p, d)
 		return ""
