@@ -78,18 +78,6 @@ func (cache *OfferingCache) WhatIf(s cluster.Snapshot, sells Offerings) *WhatIf 
 	return cache.stock
 }
 
-// mostLearnt is the number of answers that a stock may hold, beyond twice those it began with, until it is made anew.
-const mostLearnt = 2_000
-
-// countRemembered returns the number of answers that the problem remembers.
-func countRemembered(problem *packing.Problem) int {
-	n := len(problem.Admissions.ByID) + len(problem.Classes.Shapes) + problem.Options.AnswerCount()
-	for _, p := range problem.Catalog.Pools {
-		n += len(p.Some.Known)
-	}
-	return n
-}
-
 // reuseFor makes the stock that of the snapshot, if that would have the same.
 func (w *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from, was := w.from, w.from.S
@@ -136,16 +124,4 @@ func asOffered(pools []cluster.Pool) []cluster.Pool {
 		pools[i].Disruption = cluster.Disruption{}
 	}
 	return pools
-}
-
-// allWaiting is the snapshot with every pod waiting that may move.
-func allWaiting(s cluster.Snapshot) cluster.Snapshot {
-	s.Pods = slices.Clone(s.Pods)
-	for i := range s.Pods {
-		if p := &s.Pods[i]; p.Reschedulable() {
-			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
-			p.Need = p.NextNeed()
-		}
-	}
-	return s
 }

@@ -16,6 +16,9 @@ import (
 	"joiner.sh/pkg/scheduling/search"
 )
 
+// mostLearnt is the number of answers that a stock may hold, beyond twice those it began with, until it is made anew.
+const mostLearnt = 2_000
+
 // WhatIf holds what pools can launch, found once for many questions about one cluster: what if these nodes were gone,
 // what if those pods waited. It remembers which offerings suit which pods. It may not be used concurrently.
 type WhatIf struct {
@@ -251,4 +254,25 @@ func (p cachedPrices) pricesFor(problem *packing.Problem) bool {
 			return a.Text == b.Text &&
 				len(a.Pods) == len(b.Pods)
 		})
+}
+
+// allWaiting is the snapshot with every pod waiting that may move.
+func allWaiting(s cluster.Snapshot) cluster.Snapshot {
+	s.Pods = slices.Clone(s.Pods)
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Reschedulable() {
+			p.NodeName, p.Nominated, p.Unscheduled = "", "", true
+			p.Need = p.NextNeed()
+		}
+	}
+	return s
+}
+
+// countRemembered returns the number of answers that the problem remembers.
+func countRemembered(problem *packing.Problem) int {
+	n := len(problem.Admissions.ByID) + len(problem.Classes.Shapes) + problem.Options.AnswerCount()
+	for _, p := range problem.Catalog.Pools {
+		n += len(p.Some.Known)
+	}
+	return n
 }

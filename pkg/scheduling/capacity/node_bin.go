@@ -5,6 +5,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -108,18 +109,54 @@ func FitCount(need, room []int64) int {
 	return int(n)
 }
 
-// NarrowOpenLabels limits the open labels to what the alternative allows; false when that leaves no value of one.
-func NarrowOpenLabels(open, alt requirements.Set) (requirements.Set, bool) {
-	if open.Len() == 0 {
-		return open, true
+// AlternativeFor returns the first alternative of the admission that lets its pods run on the existing node or claim,
+// -1 for none. The node remembers the answer.
+func (b *Bin) AlternativeFor(a *podclass.Admission) int {
+	x := b.answers
+	if x == nil {
+		return b.findAlternative(a)
 	}
-	for _, r := range alt.All() {
-		if mine, ok := open.Get(r.Key); ok {
-			if !mine.Overlaps(r) {
-				return open, false
-			}
-			open = open.And(r)
+	if a.Number >= len(x.byAdmission) {
+		x.byAdmission = append(x.byAdmission, make([]int16, a.Number+1-len(x.byAdmission))...)
+	}
+	if x.byAdmission[a.Number] == 0 {
+		x.byAdmission[a.Number] = int16(min(b.findAlternative(a), mostAlternatives)) + 2
+	}
+	return int(x.byAdmission[a.Number]) - 2
+}
+
+// findAlternative is AlternativeFor for a node that remembers nothing.
+func (b *Bin) findAlternative(a *podclass.Admission) int {
+	if len(cluster.Untolerated(b.Taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) ||
+		!b.providesAll(a.Requires) {
+		return -1
+	}
+	for i, alt := range a.Alternatives {
+		if b.Known.Within(alt, b.surelyLacks) {
+			return i
 		}
 	}
-	return open, true
+	return -1
+}
+
+func (b *Bin) providesAll(required []string) bool {
+	return !slices.ContainsFunc(required, func(part string) bool { return !b.provides(part) })
+}
+
+// surelyLacks reports whether a host of which no value of the label is known has none, or none that a pod can mean. The
+// labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later.
+// The name of its node comes later too, and is new.
+func (b *Bin) surelyLacks(key string) bool {
+	return b.Exact || !podclass.IsWellKnownLabel(key) || key == podclass.LabelHost || b.typed &&
+		key != instancetypes.LabelPartition
+}
+
+// awaits reports whether the host will have a pod of the DaemonSet and a value for the key.
+func (b *Bin) awaits(x podclass.Exclusion) bool {
+	if _, comes := slices.BinarySearch(b.daemons, x.Daemon); !comes {
+		return false
+	}
+	r, has := b.Known.Get(x.Key)
+	return has && r.Operator() != requirements.DoesNotExist || x.Key == podclass.LabelHost ||
+		podclass.OnEveryNode(x.Key)
 }

@@ -198,3 +198,25 @@ func (en *ExistingNodes) volumeLimitsOf(node cluster.StateNode) map[string]int64
 	}
 	return out
 }
+
+// comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
+// those of any offering that it may become.
+func (en *ExistingNodes) comingDaemons(node cluster.StateNode, b *Bin) []int {
+	if node.Initialized() {
+		return nil
+	}
+	var out []int
+	if node.Claim != nil && node.Allocatable().IsZero() {
+		for _, o := range en.Catalog.becomes(*node.Claim) {
+			out = append(out, o.Daemons...)
+		}
+		slices.Sort(out)
+		return slices.Compact(out)
+	}
+	for i, d := range en.Catalog.Admissions.Daemons {
+		if b.AlternativeFor(d.Admission) >= 0 {
+			out = append(out, i)
+		}
+	}
+	return out
+}

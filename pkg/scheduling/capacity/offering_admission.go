@@ -61,40 +61,6 @@ func (o *Offering) FirstAlternativeBeside(a *podclass.Admission, open requiremen
 	return -1
 }
 
-// AlternativeFor returns the first alternative of the admission that lets its pods run on the existing node or claim,
-// -1 for none. The node remembers the answer.
-func (b *Bin) AlternativeFor(a *podclass.Admission) int {
-	x := b.answers
-	if x == nil {
-		return b.findAlternative(a)
-	}
-	if a.Number >= len(x.byAdmission) {
-		x.byAdmission = append(x.byAdmission, make([]int16, a.Number+1-len(x.byAdmission))...)
-	}
-	if x.byAdmission[a.Number] == 0 {
-		x.byAdmission[a.Number] = int16(min(b.findAlternative(a), mostAlternatives)) + 2
-	}
-	return int(x.byAdmission[a.Number]) - 2
-}
-
-// findAlternative is AlternativeFor for a node that remembers nothing.
-func (b *Bin) findAlternative(a *podclass.Admission) int {
-	if len(cluster.Untolerated(b.Taints, a.Tolerations)) > 0 || slices.ContainsFunc(a.Exclusions, b.awaits) ||
-		!b.providesAll(a.Requires) {
-		return -1
-	}
-	for i, alt := range a.Alternatives {
-		if b.Known.Within(alt, b.surelyLacks) {
-			return i
-		}
-	}
-	return -1
-}
-
-func (b *Bin) providesAll(required []string) bool {
-	return !slices.ContainsFunc(required, func(part string) bool { return !b.provides(part) })
-}
-
 // Lacks lists what new nodes of the pool do not have of what a pod requires.
 func (p *Pool) Lacks(required []string) (out []string) {
 	for _, part := range required {
@@ -103,14 +69,6 @@ func (p *Pool) Lacks(required []string) (out []string) {
 		}
 	}
 	return out
-}
-
-// surelyLacks reports whether a host of which no value of the label is known has none, or none that a pod can mean. The
-// labels of an instance type stand on a claim once it is launched, the partition of its placement group comes later.
-// The name of its node comes later too, and is new.
-func (b *Bin) surelyLacks(key string) bool {
-	return b.Exact || !podclass.IsWellKnownLabel(key) || key == podclass.LabelHost || b.typed &&
-		key != instancetypes.LabelPartition
 }
 
 func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferingAnswers {
@@ -179,4 +137,48 @@ func (t *InstanceType) mayMeet(r requirements.Requirement) bool {
 		return r.AllowsAbsent() || r.Key == api.LabelRegistered || r.Key == api.LabelInitialized
 	}
 	return mine.Overlaps(r)
+}
+
+// NarrowOpenLabels limits the open labels to what the alternative allows; false when that leaves no value of one.
+func NarrowOpenLabels(open, alt requirements.Set) (requirements.Set, bool) {
+	if open.Len() == 0 {
+		return open, true
+	}
+	for _, r := range alt.All() {
+		if mine, ok := open.Get(r.Key); ok {
+			if !mine.Overlaps(r) {
+				return open, false
+			}
+			open = open.And(r)
+		}
+	}
+	return open, true
+}
+
+// KeepsOff reports whether pods of the admission may not be on nodes of the offering because of the DaemonSets that
+// those run. Both are sorted by DaemonSet, and gone through together: a tenant may have 200, and 1,000 such admissions.
+func (o *Offering) KeepsOff(a *podclass.Admission) bool {
+	rest := o.Daemons
+	for _, x := range a.Exclusions {
+		for len(rest) > 0 && rest[0] < x.Daemon {
+			rest = rest[1:]
+		}
+		if len(rest) == 0 {
+			return false
+		}
+		if rest[0] == x.Daemon && o.hasDomain(x.Key) {
+			return true
+		}
+	}
+	return false
+}
+
+// Runs reports whether nodes of the offering have a pod of the DaemonSet and a value for the key.
+func (o *Offering) Runs(x podclass.Exclusion) bool {
+	_, runs := slices.BinarySearch(o.Daemons, x.Daemon)
+	return runs && o.hasDomain(x.Key)
+}
+
+func (o *Offering) hasDomain(key string) bool {
+	return key == podclass.LabelHost || len(o.domainsFor(key)) > 0
 }

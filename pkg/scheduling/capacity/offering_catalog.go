@@ -16,42 +16,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// Catalog holds what the pools of a snapshot can launch.
-type Catalog struct {
-	dims       podclass.Dims
-	Admissions *podclass.Admissions
-	Pools      []*Pool // the heaviest first, among equals the last by name
-	Skipped    []plan.Skip
-	Few        int // up to how many pools are all looked at
-	Offerings  []*Offering
-	bookable   []*instancetypes.Reservation // that offerings come from
-	Sale       *ShareRanking                // all that is available now
-	byType     map[string]*InstanceType     // of any pool
-
-	Named   map[string][]string // see Classes.NamedValues
-	Sold    offeredDomains
-	domains map[FilteredKey][]string // see SoldDomains
-	weights *poolTiers               // once a node was wanted
-}
-
-// newCatalog is a catalog of no pools yet, in which up to few are all looked at.
-func newCatalog(dims podclass.Dims, as *podclass.Admissions, few int) *Catalog {
-	return &Catalog{dims: dims, Admissions: as, Few: few, Sold: offeredDomains{}, domains: map[FilteredKey][]string{},
-		byType: map[string]*InstanceType{}}
-}
-
-// HasMany reports whether there are so many pools that not all are looked at.
-func (cat *Catalog) HasMany() bool { return len(cat.Pools) > cat.Few }
-
-// CatalogBuilder reads what pools can launch into a catalog.
-type CatalogBuilder struct {
-	S       *cluster.Snapshot
-	All     []cluster.StateNode
-	Classes *podclass.Classes
-	Stages  podclass.StageTeller
-	catalog *Catalog
-}
-
 // FindPools lists the pools that take part, the heaviest first and among equals the last by name first, with everything
 // they can launch. Up to few pools are all looked at, unless they sell more than one pass looks at.
 func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, few int,
@@ -347,4 +311,27 @@ func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster
 		it.Type, it.Open = p.chargedType(it), it.openLabels()
 		p.Models = append(p.Models, it)
 	}
+}
+
+// becomes are the offerings of its pool that a claim may become.
+func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
+	var out []*Offering
+	for _, p := range cat.Pools {
+		if p.Name != c.Pool {
+			continue
+		}
+		for _, t := range p.Models {
+			if !c.Requirements.Has(instancetypes.LabelType, t.Type.Name) ||
+				!c.Requirements.Intersects(t.Type.Requirements) {
+				continue
+			}
+			for _, o := range t.Sells {
+				if c.Requirements.Has(instancetypes.LabelZone, o.Zone) &&
+					c.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
+					out = append(out, o)
+				}
+			}
+		}
+	}
+	return out
 }

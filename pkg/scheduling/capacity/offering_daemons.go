@@ -4,9 +4,7 @@ import (
 	"slices"
 	"strings"
 
-	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -101,65 +99,5 @@ func (cat *Catalog) OversizedDaemons() (out []plan.OversizedDaemon) {
 		}
 	}
 	slices.SortFunc(out, func(a, b plan.OversizedDaemon) int { return strings.Compare(a.DaemonSet, b.DaemonSet) })
-	return out
-}
-
-// Runs reports whether nodes of the offering have a pod of the DaemonSet and a value for the key.
-func (o *Offering) Runs(x podclass.Exclusion) bool {
-	_, runs := slices.BinarySearch(o.Daemons, x.Daemon)
-	return runs && o.hasDomain(x.Key)
-}
-
-func (o *Offering) hasDomain(key string) bool {
-	return key == podclass.LabelHost || len(o.domainsFor(key)) > 0
-}
-
-// KeepsOff reports whether pods of the admission may not be on nodes of the offering because of the DaemonSets that
-// those run. Both are sorted by DaemonSet, and gone through together: a tenant may have 200, and 1,000 such admissions.
-func (o *Offering) KeepsOff(a *podclass.Admission) bool {
-	rest := o.Daemons
-	for _, x := range a.Exclusions {
-		for len(rest) > 0 && rest[0] < x.Daemon {
-			rest = rest[1:]
-		}
-		if len(rest) == 0 {
-			return false
-		}
-		if rest[0] == x.Daemon && o.hasDomain(x.Key) {
-			return true
-		}
-	}
-	return false
-}
-
-// awaits reports whether the host will have a pod of the DaemonSet and a value for the key.
-func (b *Bin) awaits(x podclass.Exclusion) bool {
-	if _, comes := slices.BinarySearch(b.daemons, x.Daemon); !comes {
-		return false
-	}
-	r, has := b.Known.Get(x.Key)
-	return has && r.Operator() != requirements.DoesNotExist || x.Key == podclass.LabelHost ||
-		podclass.OnEveryNode(x.Key)
-}
-
-// comingDaemons are the DaemonSets whose pods the host gets once it is in service: of a claim that is not launched yet,
-// those of any offering that it may become.
-func (en *ExistingNodes) comingDaemons(node cluster.StateNode, b *Bin) []int {
-	if node.Initialized() {
-		return nil
-	}
-	var out []int
-	if node.Claim != nil && node.Allocatable().IsZero() {
-		for _, o := range en.Catalog.becomes(*node.Claim) {
-			out = append(out, o.Daemons...)
-		}
-		slices.Sort(out)
-		return slices.Compact(out)
-	}
-	for i, d := range en.Catalog.Admissions.Daemons {
-		if b.AlternativeFor(d.Admission) >= 0 {
-			out = append(out, i)
-		}
-	}
 	return out
 }

@@ -1,18 +1,8 @@
 package capacity
 
 import (
-	"maps"
-	"slices"
-
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/scheduling/podclass"
 )
-
-// FilteredKey is a topology key with the filter of those who ask about its domains.
-type FilteredKey struct {
-	Key    string
-	Filter *podclass.Admission
-}
 
 // SoldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
 // has no subnet, where the type is never sold, or for which only a pool is that can make no node for its MinValues, is
@@ -37,28 +27,4 @@ func (cat *Catalog) SoldDomains(id FilteredKey) []string {
 	}
 	cat.domains[id] = names
 	return names
-}
-
-// offeredDomains are the domains in which offerings are, sorted, by topology key, once they were asked for.
-type offeredDomains map[string][]string
-
-// DomainsOf are the domains of the key in which the offerings are. Nobody may change them.
-func (d offeredDomains) DomainsOf(key string, offerings []*Offering) []string {
-	all, ok := d[key]
-	if ok {
-		return all
-	}
-	found := map[string]bool{}
-	var last *InstanceType
-	for _, o := range offerings {
-		if o.InstanceType == last && !podclass.VariesByOffering(key) {
-			continue
-		}
-		last = o.InstanceType
-		for _, v := range o.domainsFor(key) {
-			found[v] = true
-		}
-	}
-	d[key] = slices.Sorted(maps.Keys(found))
-	return d[key]
 }

@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"cmp"
 	"encoding/binary"
 	"fmt"
 	"math/bits"
@@ -25,31 +24,6 @@ func (o *Offering) forSale() bool { return o.Available && !o.Limited() }
 // forSale are the offerings that are available in any number, the cheapest first, among equals those with more room.
 func forSale(offerings []*Offering) []*Offering {
 	return byPrice(slices.DeleteFunc(slices.Clone(offerings), func(o *Offering) bool { return !o.forSale() }))
-}
-
-// byPrice are the offerings, the cheapest first, among equals those with more room.
-func byPrice(offerings []*Offering) []*Offering {
-	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
-		price    float64
-		offering *Offering
-	}
-	tags := make([]tag, 0, len(offerings))
-	for _, o := range offerings {
-		tags = append(tags, tag{o.Price, o})
-	}
-	slices.SortFunc(tags, func(x, y tag) int {
-		if x.price != y.price {
-			return cmp.Compare(x.price, y.price)
-		}
-		a, b := x.offering, y.offering
-		return cmp.Or(slices.Compare(b.Room, a.Room), cmp.Compare(a.InstanceType.Pool.ID, b.InstanceType.Pool.ID),
-			cmp.Compare(a.index, b.index))
-	})
-	out := make([]*Offering, len(tags))
-	for i, t := range tags {
-		out[i] = t.offering
-	}
-	return out
 }
 
 // filterUndominated leaves out, of offerings in the order of ForSale, those that admit nothing or are beaten by one
@@ -204,14 +178,6 @@ func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement
 		}
 	}
 	return list
-}
-
-// undominatedOfferings are the offerings of a pool's sale of which some may be undominated for some of the admissions,
-// and for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
-type undominatedOfferings struct {
-	offerings []*Offering
-	Asks      map[*podclass.Admission]bool
-	Known     map[string][]*Offering // what is undominated for admissions, by their numbers
 }
 
 // CullOfferings finds what is left of the pool's sale for all these admissions, which must be distinct.

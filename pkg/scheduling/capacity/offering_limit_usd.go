@@ -2,15 +2,11 @@ package capacity
 
 import (
 	"fmt"
-	"slices"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/resources"
 )
-
-// LimitsPrice reports whether the pool bounds what its nodes cost.
-func (p *Pool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
 
 // chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its
 // offerings costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2

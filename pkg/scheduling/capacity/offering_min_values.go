@@ -9,6 +9,14 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
+// TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offering.
+type TypeOption struct {
+	Model     *InstanceType
+	Offerings []*Offering
+	Best      *Offering
+	Spot      bool
+}
+
 // LoweredMinValues are, by key, the MinValues of a new node that are less than its pool asks for.
 type LoweredMinValues map[string]int
 

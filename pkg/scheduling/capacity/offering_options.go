@@ -85,14 +85,6 @@ func (l optionLimit) reachedAt(list []TypeOption, price float64) bool {
 	return n >= mostTypes || price > least*l.margin && n >= l.minSpotInstanceTypes
 }
 
-// TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offering.
-type TypeOption struct {
-	Model     *InstanceType
-	Offerings []*Offering
-	Best      *Offering
-	Spot      bool
-}
-
 // OptionFinder tells what may stand in for the offering of a new node.
 type OptionFinder struct {
 	Dims  podclass.Dims

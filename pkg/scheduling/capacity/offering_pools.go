@@ -1,6 +1,7 @@
 package capacity
 
 import (
+	"cmp"
 	"reflect"
 	"slices"
 
@@ -14,6 +15,14 @@ import (
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/podclass"
 )
+
+// undominatedOfferings are the offerings of a pool's sale of which some may be undominated for some of the admissions,
+// and for those of these that are tied to a zone or a capacity type. Without admissions they are not found yet.
+type undominatedOfferings struct {
+	offerings []*Offering
+	Asks      map[*podclass.Admission]bool
+	Known     map[string][]*Offering // what is undominated for admissions, by their numbers
+}
 
 // Pool is a NodePool that takes part.
 type Pool struct {
@@ -225,29 +234,6 @@ func (p *Pool) ExceededLimits(u PoolUsage, capacity resources.List) []string {
 	return out
 }
 
-// becomes are the offerings of its pool that a claim may become.
-func (cat *Catalog) becomes(c cluster.Claim) []*Offering {
-	var out []*Offering
-	for _, p := range cat.Pools {
-		if p.Name != c.Pool {
-			continue
-		}
-		for _, t := range p.Models {
-			if !c.Requirements.Has(instancetypes.LabelType, t.Type.Name) ||
-				!c.Requirements.Intersects(t.Type.Requirements) {
-				continue
-			}
-			for _, o := range t.Sells {
-				if c.Requirements.Has(instancetypes.LabelZone, o.Zone) &&
-					c.Requirements.Has(instancetypes.LabelCapacityType, o.CapacityType) {
-					out = append(out, o)
-				}
-			}
-		}
-	}
-	return out
-}
-
 // DiffersByOffering reports whether nodes of the model have more room, or other ports taken, in one place than in
 // another.
 func (t *InstanceType) DiffersByOffering() bool {
@@ -274,4 +260,32 @@ func ChooseCustomLabels(set requirements.Set, value func(requirements.Requiremen
 		}
 	}
 	return chosen
+}
+
+// LimitsPrice reports whether the pool bounds what its nodes cost.
+func (p *Pool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
+
+// byPrice are the offerings, the cheapest first, among equals those with more room.
+func byPrice(offerings []*Offering) []*Offering {
+	type tag struct { // what decides nearly always, beside the pointer: looking behind each takes its time
+		price    float64
+		offering *Offering
+	}
+	tags := make([]tag, 0, len(offerings))
+	for _, o := range offerings {
+		tags = append(tags, tag{o.Price, o})
+	}
+	slices.SortFunc(tags, func(x, y tag) int {
+		if x.price != y.price {
+			return cmp.Compare(x.price, y.price)
+		}
+		a, b := x.offering, y.offering
+		return cmp.Or(slices.Compare(b.Room, a.Room), cmp.Compare(a.InstanceType.Pool.ID, b.InstanceType.Pool.ID),
+			cmp.Compare(a.index, b.index))
+	})
+	out := make([]*Offering, len(tags))
+	for i, t := range tags {
+		out[i] = t.offering
+	}
+	return out
 }

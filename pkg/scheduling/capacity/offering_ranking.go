@@ -138,32 +138,3 @@ func DominantShare(need, room []int64) float64 {
 	}
 	return most
 }
-
-// MinPriceShare is the lowest price, in USD per hour, of the part of a node that one pod of the view takes, over all
-// offerings that are available now.
-func (cat *Catalog) MinPriceShare(pod *podclass.RelaxedPod, pins []podclass.DomainPin) float64 {
-	return cat.Sale.MinShare(cat.Admissions.PinnedAdmission(pod.Admission, pins), pod.Class)
-}
-
-// CheapestNode is the lowest price of a node, in USD per hour, that may hold a pod of the view; NoPrice for none.
-func (cat *Catalog) CheapestNode(pod *podclass.RelaxedPod) float64 {
-	best := NoPrice
-	for _, p := range cat.Pools {
-		for _, o := range p.Sale { // cheapest first
-			if o.Price >= best {
-				break
-			}
-			if FitCount(pod.Class.Need, o.Room) > 0 && o.FirstAlternative(pod.Admission) >= 0 {
-				best = o.Price
-			}
-		}
-	}
-	return best
-}
-
-// ForSome reports whether a node for a pod of the view is for sale, or reserved.
-func (cat *Catalog) ForSome(pod *podclass.RelaxedPod) bool {
-	return slices.ContainsFunc(cat.Pools, func(p *Pool) bool {
-		return p.sells(pod.Class, pod.Admission) || p.reserves(pod.Class, pod.Admission)
-	})
-}

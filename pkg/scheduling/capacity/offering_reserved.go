@@ -71,3 +71,10 @@ func (p *Pool) reserves(class *podclass.Class, admit *podclass.Admission) bool {
 	return p.MayBeOneType && slices.ContainsFunc(p.Reserved,
 		func(o *Offering) bool { return FitCount(class.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 }
+
+// ForSome reports whether a node for a pod of the view is for sale, or reserved.
+func (cat *Catalog) ForSome(pod *podclass.RelaxedPod) bool {
+	return slices.ContainsFunc(cat.Pools, func(p *Pool) bool {
+		return p.sells(pod.Class, pod.Admission) || p.reserves(pod.Class, pod.Admission)
+	})
+}

@@ -6,12 +6,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// poolTiers are the pools by weight, the heaviest first.
-type poolTiers struct {
-	pools [][]*Pool
-	known []map[pricedNeed]bool // by index of pools: what sells has answered
-}
-
 // ByWeight are the pools by weight, the heaviest first.
 func (cat *Catalog) ByWeight() [][]*Pool {
 	if cat.weights != nil {

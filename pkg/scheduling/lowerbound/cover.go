@@ -2,44 +2,7 @@ package lowerbound
 
 import (
 	"math"
-	"slices"
 )
-
-// PriceClass is a number of pods that are alike.
-type PriceClass struct {
-	Need  []float64 // by resource, in units of the caller's choice
-	Count float64   // negative for a limited offering
-	Group int32     // the group whose places it takes, -1 for none
-	Kind  int32     // classes of one kind may be on the same offerings, as far as they fit
-	Most  float64   // on one node, beside what fits; 0 for any number
-
-	parts bool // it is no pod but a shape of which pods are parts
-}
-
-// NodeOffering is a node that can be bought any number of times, or one that is there.
-type NodeOffering struct {
-	Price float64
-	Room  []float64 // by resource
-	Holds []int32   // indexes of the classes that may be on it
-	Limit float64   // how many of it there are, at no price; 0 for one that can be bought
-}
-
-// CoverProblem holds the pods to be covered, and the nodes that may cover them.
-type CoverProblem struct {
-	Classes   []PriceClass
-	Offerings []NodeOffering
-	Caps      []float64 // by group: how many pods of the group one node may hold
-	Rounds    int       // of column generation at most
-}
-
-// ClassPrices is the outcome.
-type ClassPrices struct {
-	Value  []float64 // by class: the price of one pod; no offering can hold pods of more worth than it costs
-	Bound  float64   // what any fleet for all classes costs at least: the sum of count times value
-	Fill   []float64 // by offering: about the most worth that it can hold, as last asked
-	Least  float64   // the cost of the fractional fleet that was found; Bound <= optimum of the relaxation <= Least
-	Rounds int       // that were needed
-}
 
 // enough is the part of the bound by which the fractional fleet may cost more.
 const enough = 5e-4
@@ -147,9 +110,6 @@ func (s *solver) mendingSteps() int { return max(mend, s.m.anew) }
 
 // What other numbers bring is a mean of the families of infra/lab/ablation.
 const (
-	// mend is the number of steps that any repricing may take before it begins anew. With none nearly full clusters
-	// cost 2 % more.
-	mend = 500
 	// calm is the part of the best prices so far in those that offerings are asked with.
 	calm = 0.5
 	// every caps the rounds until all offerings are asked again. Never costs 0.04 % more.
@@ -164,21 +124,6 @@ const (
 	// round. 1 costs 0.07 % more.
 	near = 0.9
 )
-
-// solver is one problem as it is worked on.
-type solver struct {
-	CoverProblem
-	filler  *KnapsackSolver
-	m       *masterProblem
-	differs []bool      // by resource: not all pods need the same
-	most    [][]float64 // by offering and position: how many of the class fit
-	basis   []Basis
-	near    []int32     // offerings to ask
-	upper   []float64   // by offering: the most worth when last asked
-	prices  [][]float64 // by offering: what resources and places on it were worth when its best fill was found
-	over    []int32     // of those asked, the ones that could hold more worth than they cost
-	limit   []int32     // by offering: the class that stands for how many there are, -1 for any number
-}
 
 func newSolver(p CoverProblem) *solver {
 	dims := 0
@@ -211,45 +156,6 @@ func newSolver(p CoverProblem) *solver {
 		s.differs[r] = p.offeringsVary(r)
 	}
 	return s
-}
-
-// addLimits adds a class for each offering of which there are so many: a node of it is one pod less of a class that has
-// as many less than none.
-func (p *CoverProblem) addLimits(dims int) []int32 {
-	limit := make([]int32, len(p.Offerings))
-	p.Classes = slices.Clone(p.Classes)
-	for i, o := range p.Offerings {
-		limit[i] = -1
-		if o.Limit > 0 {
-			limit[i] = int32(len(p.Classes))
-			p.Classes = append(p.Classes, PriceClass{Need: make([]float64, dims), Count: -o.Limit, Group: -1})
-		}
-	}
-	return limit
-}
-
-// mostOn returns the number of pods of the class, whole ones, that one node with this room can hold.
-func (p CoverProblem) mostOn(k int32, room []float64) float64 {
-	c := p.Classes[k]
-	n := math.Inf(1)
-	if c.Most > 0 {
-		n = c.Most
-	}
-	if c.Group >= 0 {
-		n = min(n, p.Caps[c.Group])
-	}
-	for r, x := range c.Need {
-		if x > 0 {
-			n = min(n, room[r]/x)
-		}
-	}
-	if math.IsInf(n, 1) {
-		n = plenty // it takes nothing
-	}
-	if c.parts {
-		return max(0, n)
-	}
-	return max(0, math.Floor(n+tolerance))
 }
 
 // priceOfferings asks offerings, all or those that are near, for the best fill at the filler's values, and gives the

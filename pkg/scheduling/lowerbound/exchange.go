@@ -6,10 +6,20 @@ import (
 	"slices"
 )
 
-// slight is the part of a cost or of a demand that is little enough not to matter, and enough to tell equals apart: as
-// much more may fleets cost without exchanges before these count as wrong. Half costs 0.01 % more in the mean of the
-// families of infra/lab/ablation, and one half-empty cluster 2.8 %.
-const slight = 1e-3
+// solver is one problem as it is worked on.
+type solver struct {
+	CoverProblem
+	filler  *KnapsackSolver
+	m       *masterProblem
+	differs []bool      // by resource: not all pods need the same
+	most    [][]float64 // by offering and position: how many of the class fit
+	basis   []Basis
+	near    []int32     // offerings to ask
+	upper   []float64   // by offering: the most worth when last asked
+	prices  [][]float64 // by offering: what resources and places on it were worth when its best fill was found
+	over    []int32     // of those asked, the ones that could hold more worth than they cost
+	limit   []int32     // by offering: the class that stands for how many there are, -1 for any number
+}
 
 // exchangeColumns are columns that cost nothing and let pods of one or two classes take the place of a pod of another
 // class, where theirs together need no more and may be on every offering that the other may be on. In a fractional
@@ -73,37 +83,6 @@ func (s *solver) needCovers(j int32, others [2]int32, parts [2]float64) bool {
 		}
 	}
 	return true
-}
-
-// scarcestResources returns the two resources that most pods need, and need different amounts of; among equals those of
-// which all together need the larger part of what the largest node has.
-func (p CoverProblem) scarcestResources() (first, second int) {
-	largest := p.largestRoom()
-	type weight struct {
-		resource    int
-		pods, parts float64
-	}
-	var list []weight
-	for r := range largest {
-		w := weight{resource: r}
-		for _, c := range p.Classes {
-			if c.Need[r] > 0 {
-				w.pods += c.Count
-				w.parts += c.Count * c.Need[r] / max(largest[r], tolerance)
-			}
-		}
-		if w.pods > 0 && p.offeringsVary(r) {
-			list = append(list, w)
-		}
-	}
-	if len(list) < 2 {
-		return 0, 0
-	}
-	slices.SortStableFunc(list, func(a, b weight) int {
-		return cmp.Or(cmp.Compare(b.pods, a.pods),
-			cmp.Compare(b.parts, a.parts))
-	})
-	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
 }
 
 // offeringsOf are, by class, the offerings it may be on, as bits.

@@ -2,67 +2,10 @@ package lowerbound
 
 import (
 	"math"
-	"slices"
-
-	"joiner.sh/pkg/model/rounding"
-)
-
-// What is taken for rounding in numbers of about 1: of digits of a float64 sixteen are right, of which sums of some
-// hundred products lose some.
-const (
-	// tolerance is for a gain, or for an amount that was computed at once.
-	tolerance = rounding.Error
-	// speck is for what was computed by an inverse that pivots have changed many times, a part of a node or of a pod
-	// that is next to nothing, and a demand or a price that must not be nothing.
-	speck = rounding.Speck
-	// leastDivisor is for a divisor, and for an entry of an inverse.
-	leastDivisor = rounding.LeastDivisor
-	// plenty is more pods than one node holds.
-	plenty = 1 / speck
 )
 
 // mostPivots bounds the steps of one fill. A fill that is cut short still gives a valid upper bound.
 const mostPivots = 60
-
-// KnapsackSolver finds the best fill of one node, fractions allowed: a linear program with one row for each resource
-// and each group that some item takes of, solved by the simplex method with bounded variables. Rows are few, so its
-// inverse is small and made anew for each call.
-type KnapsackSolver struct {
-	Value []float64 // by item: what one is worth
-	Need  []float64 // by item and resource: Need[i*dims+r]
-	Group []int32   // by item: its group, -1 for none
-	Caps  []float64 // by group: how many of its items one node may hold
-
-	// What the last call of Fill found.
-	N     []float64 // by position in the list of items: how many the best fill holds
-	Price []float64 // of one unit of each resource, then of one place in each group
-
-	dims  int
-	basic []bool // by position
-
-	// Of the call: rows are numbered one after the other.
-	rows    []int     // the resource of each row, or dims and the group
-	takes   []float64 // by position and row: how much one item takes
-	values  []float64 // by position: what one is worth
-	room    []float64 // by row
-	prices  []float64 // by row
-	inverse []float64
-	has     []float64 // by row: how much of its basic variable
-	step    []float64
-	column  []float64 // of what enters, by row
-	matrix  []float64 // while its inverse is made
-}
-
-// NewFiller returns a filler for items with amounts of dims resources and the given groups.
-func NewFiller(dims int, caps []float64) *KnapsackSolver {
-	rows := dims + len(caps)
-	part := func(n int) []float64 { return make([]float64, n) }
-	return &KnapsackSolver{
-		Caps: caps, Price: make([]float64, rows), dims: dims, rows: make([]int, 0, rows),
-		room: part(rows), prices: part(rows), has: part(rows), step: part(rows), column: part(rows),
-		inverse: part(rows * rows), matrix: part(rows * rows),
-	}
-}
 
 // Fill finds the best fill of room from the listed items, of which most[i] are to be had of items[i]. It returns an
 // upper bound of its value that holds even where rounding or a step limit kept it from the best.
@@ -97,56 +40,6 @@ func (s *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) flo
 		}
 	}
 	return s.dualBound(most)
-}
-
-// readItems finds the rows that the items take of, and what of each.
-func (s *KnapsackSolver) readItems(items []int32, room []float64) {
-	s.rows = s.rows[:0]
-	for r := range s.Price {
-		if slices.ContainsFunc(items, func(item int32) bool { return s.itemColumn(item, r) > 0 }) {
-			s.rows = append(s.rows, r)
-		}
-	}
-	n := len(s.rows)
-	if cap(s.N) < len(items) {
-		s.N, s.basic, s.values = make([]float64, len(items)), make([]bool, len(items)), make([]float64, len(items))
-	}
-	s.N, s.basic, s.values = s.N[:len(items)], s.basic[:len(items)], s.values[:len(items)]
-	if cap(s.takes) < n*len(items) {
-		s.takes = make([]float64, n*len(items))
-	}
-	s.takes = s.takes[:n*len(items)]
-	for i, item := range items {
-		s.values[i] = s.Value[item]
-		for r, row := range s.rows {
-			s.takes[i*n+r] = s.itemColumn(item, row)
-		}
-	}
-	s.room, s.prices, s.has = s.room[:n], s.prices[:n], s.has[:n]
-	s.step, s.column = s.step[:n], s.column[:n]
-	s.inverse, s.matrix = s.inverse[:n*n], s.matrix[:n*n]
-	for r, row := range s.rows {
-		s.room[r] = s.rowCapacity(row, room)
-	}
-}
-
-// itemColumn returns how much of the resource, or of dims and the group, one item takes.
-func (s *KnapsackSolver) itemColumn(item int32, row int) float64 {
-	if row < s.dims {
-		return s.Need[int(item)*s.dims+row]
-	}
-	if int(s.Group[item]) == row-s.dims {
-		return 1
-	}
-	return 0
-}
-
-// rowCapacity returns the amount of the resource in room, or, for rows from dims on, the cap of the group.
-func (s *KnapsackSolver) rowCapacity(row int, room []float64) float64 {
-	if row < s.dims {
-		return room[row]
-	}
-	return s.Caps[row-s.dims]
 }
 
 // pivotStep improves the fill by one step; false when it is the best.

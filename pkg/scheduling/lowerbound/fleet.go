@@ -5,14 +5,8 @@ import (
 	"slices"
 )
 
-const (
-	// firstRounds and moreRounds cap the rounds in which fills are looked for, in the beginning and after each choice.
-	firstRounds, moreRounds = 40, 3
-	// fewFills caps the steps in which the best fill of whole pods is looked for where one that is good will do.
-	fewFills = 2_000
-	// kept is by how much, as a part of its price, a node may cost more than its pods are worth to be remembered.
-	kept = 0.1
-)
+// firstRounds and moreRounds cap the rounds in which fills are looked for, in the beginning and after each choice.
+const firstRounds, moreRounds = 40, 3
 
 // FleetNode is one node of a fleet with its pods.
 type FleetNode struct {

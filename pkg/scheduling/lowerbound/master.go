@@ -2,47 +2,7 @@ package lowerbound
 
 import (
 	"math"
-	"slices"
 )
-
-// column is a node with a fill: the price of the node and how many pods of which classes it holds.
-type column struct {
-	cost    float64
-	class   []int32
-	amount  []float64
-	spoilt  bool // it holds more pods than are left
-	wrong   bool // it is an exchange that turned out wrong
-	limited bool // there are only so many of the node; the class that stands for it comes first
-}
-
-// exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
-func (c *column) exchanges() bool { return c.amount[len(c.amount)-1] < 0 }
-
-// masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
-// revised simplex method with the inverse of the basis in full.
-type masterProblem struct {
-	row     []int32 // by class: its row, -1 for one without pods or offerings
-	class   []int32 // by row
-	demand  []float64
-	columns []column
-	alone   []int32 // by row: the column of the class alone, -1 for a limit
-	basic   []int32 // by row: the basic column, or -1 - row for a surplus
-	inside  []bool  // by column
-	inverse []float64
-	has     []float64 // by row: how much of its basic variable
-	prices  []float64 // by row
-	step    []float64
-	first   []float64 // the demand in the beginning
-	ratios  []enteringRatio
-	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
-	pivots  []float64 // what is there
-	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
-	dual    bool      // it does
-	pricing pricing
-	work    int // numbers it went through
-	steps   int // that it took
-	anew    int // of them those in which it began anew the last time
-}
 
 func newMaster(classes []PriceClass, first []column) *masterProblem {
 	m := &masterProblem{row: make([]int32, len(classes))}
@@ -225,66 +185,6 @@ const unlikely = 101
 // unlike is a number between 1 and 2 that rows side by side do not share: ties send the simplex method in circles.
 func unlike(row int) float64 { return 1 + float64(row%unlikely)/unlikely }
 
-// demandIs changes how many pods there are, and mends the fleet by the dual simplex method, or anew when that
-// takes more than so many steps.
-func (m *masterProblem) demandIs(count []float64, steps int) {
-	if m.first == nil {
-		m.first = slices.Clone(m.demand)
-		m.dropColumns()
-	}
-	for r, k := range m.class { // never quite 0, and never alike
-		m.demand[r] = count[k] + m.first[r]*slight*unlike(r)
-	}
-	m.mendBasis(steps)
-}
-
-// demandExactly changes how many pods there are, and mends the fleet.
-func (m *masterProblem) demandExactly(count []float64) {
-	for r, k := range m.class { // never alike
-		m.demand[r] = count[k] + speck*unlike(r)
-	}
-	m.mendBasis(mend)
-}
-
-// mendBasis makes the fleet hold the demand by the dual simplex method, or anew when that takes more than so many
-// steps.
-func (m *masterProblem) mendBasis(steps int) {
-	n := m.rowCount()
-	for r := range n {
-		has, norm := 0.0, 0.0
-		demand := m.demand[:n]
-		for k, x := range m.inverse[r*n : r*n+n] {
-			has += x * demand[k]
-			norm += x * x
-		}
-		m.has[r], m.norm[r] = has, norm
-	}
-	m.dual = true
-	defer func() { m.dual = false }()
-	for range steps {
-		leave, most := -1, 0.0
-		for r, x := range m.has { // the steepest edge
-			if x < -speck && x*x > most*m.norm[r] {
-				leave, most = r, x*x/m.norm[r]
-			}
-		}
-		if leave < 0 {
-			return
-		}
-		enter := m.dualRatio(m.inverse[leave*n : leave*n+n])
-		if enter == math.MinInt32 {
-			break
-		}
-		m.basicSteps(enter)
-		if m.step[leave] > -tolerance { // the row and the column disagree: rounding has spoilt the inverse
-			break
-		}
-		m.exchangeBasic(enter, leave, m.has[leave]/m.step[leave])
-	}
-	m.dual = false
-	m.restartBasis()
-}
-
 // computePrices computes the prices from the inverse.
 func (m *masterProblem) computePrices() {
 	n := m.rowCount()
@@ -296,30 +196,6 @@ func (m *masterProblem) computePrices() {
 			}
 		}
 	}
-}
-
-// setExchanges makes exchanges cost nothing, or so much that none is worth while.
-func (m *masterProblem) setExchanges(on bool) {
-	for j := range m.columns {
-		c := &m.columns[j]
-		if !c.exchanges() {
-			continue
-		}
-		c.cost, c.wrong = 0, !on
-		if !on {
-			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + speck
-		}
-	}
-	m.computePrices()
-	m.improveBasis()
-}
-
-// restartBasis begins anew with a node for each class alone, and all columns known.
-func (m *masterProblem) restartBasis() {
-	m.startBasis()
-	before := m.steps
-	m.improveBasis()
-	m.anew = m.steps - before
 }
 
 // dualRatio chooses what enters so that all prices stay right: of what would be wrong first, about equally, the
@@ -357,12 +233,6 @@ func (m *masterProblem) dualRatio(row []float64) int32 {
 		}
 	}
 	return enter
-}
-
-// enteringRatio is a variable that could enter, and what decides whether it does.
-type enteringRatio struct {
-	enter          int32
-	pivot, reduced float64
 }
 
 // slack is the error that prices may have for the sake of a larger pivot, in USD per hour.

@@ -5,6 +5,48 @@ import (
 	"slices"
 )
 
+// column is a node with a fill: the price of the node and how many pods of which classes it holds.
+type column struct {
+	cost    float64
+	class   []int32
+	amount  []float64
+	spoilt  bool // it holds more pods than are left
+	wrong   bool // it is an exchange that turned out wrong
+	limited bool // there are only so many of the node; the class that stands for it comes first
+}
+
+// masterProblem is the linear program that covers all classes with the columns known so far, at the lowest cost: a
+// revised simplex method with the inverse of the basis in full.
+type masterProblem struct {
+	row     []int32 // by class: its row, -1 for one without pods or offerings
+	class   []int32 // by row
+	demand  []float64
+	columns []column
+	alone   []int32 // by row: the column of the class alone, -1 for a limit
+	basic   []int32 // by row: the basic column, or -1 - row for a surplus
+	inside  []bool  // by column
+	inverse []float64
+	has     []float64 // by row: how much of its basic variable
+	prices  []float64 // by row
+	step    []float64
+	first   []float64 // the demand in the beginning
+	ratios  []enteringRatio
+	filled  []int32   // the columns of the inverse in which the row that leaves is not 0
+	pivots  []float64 // what is there
+	norm    []float64 // by row: the sum of the squares of the inverse's row, while the dual simplex method runs
+	dual    bool      // it does
+	pricing pricing
+	work    int // numbers it went through
+	steps   int // that it took
+	anew    int // of them those in which it began anew the last time
+}
+
+// enteringRatio is a variable that could enter, and what decides whether it does.
+type enteringRatio struct {
+	enter          int32
+	pivot, reduced float64
+}
+
 // maxNotedColumns caps the columns that are looked at again and again before all are. One costs 0.1 % more in the mean
 // of the families of infra/lab/ablation, and one half-empty cluster 3 %.
 const maxNotedColumns = 8
@@ -92,3 +134,6 @@ func (p *pricing) bestNotedColumn(m *masterProblem) int32 {
 	}
 	return enter
 }
+
+// exchanges reports whether the column is no node but lets pods take the place of another, which comes last.
+func (c *column) exchanges() bool { return c.amount[len(c.amount)-1] < 0 }

@@ -260,3 +260,34 @@ func (r *reducedProblem) originalValues(reduced []float64) []float64 {
 	}
 	return out
 }
+
+// scarcestResources returns the two resources that most pods need, and need different amounts of; among equals those of
+// which all together need the larger part of what the largest node has.
+func (p CoverProblem) scarcestResources() (first, second int) {
+	largest := p.largestRoom()
+	type weight struct {
+		resource    int
+		pods, parts float64
+	}
+	var list []weight
+	for r := range largest {
+		w := weight{resource: r}
+		for _, c := range p.Classes {
+			if c.Need[r] > 0 {
+				w.pods += c.Count
+				w.parts += c.Count * c.Need[r] / max(largest[r], tolerance)
+			}
+		}
+		if w.pods > 0 && p.offeringsVary(r) {
+			list = append(list, w)
+		}
+	}
+	if len(list) < 2 {
+		return 0, 0
+	}
+	slices.SortStableFunc(list, func(a, b weight) int {
+		return cmp.Or(cmp.Compare(b.pods, a.pods),
+			cmp.Compare(b.parts, a.parts))
+	})
+	return min(list[0].resource, list[1].resource), max(list[0].resource, list[1].resource)
+}

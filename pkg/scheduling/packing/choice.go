@@ -6,23 +6,11 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
 )
-
-// domainChoice holds what the domains of a topology key have for a batch, and what was given to them so far.
-type domainChoice struct {
-	key   string
-	rules []podclass.TopologyRule
-	open  []float64 // the price in each domain, NoPrice where the pods cannot go
-	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
-	room  []int     // how many pods the hosts of each domain could take
-	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
-	left  int       // how many pods have no domain yet
-	// domains that others need more, see scarceDomains; nil for none
-	scarce []bool
-}
 
 // dedicatedUSD is the fee, in USD per hour, that EC2 asks in each region that has instances of dedicated tenancy. It is
 // in no list of prices.
@@ -294,4 +282,57 @@ func (pk *packing) slotsFor(pod *podclass.RelaxedPod, pins []podclass.DomainPin)
 		}
 	}
 	return n
+}
+
+// rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
+func (dd *domainDivision) rulesAllowDomain(pod *podclass.RelaxedPod, c domainChoice, d int) bool {
+	for _, i := range pod.Class.Matched {
+		if dd.top.Counters[i].Key == c.key && dd.tally.Anti[i][d] > 0 {
+			return false
+		}
+	}
+	for _, r := range c.rules {
+		count := dd.tally.Count[r.Counter]
+		switch {
+		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
+			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
+			r.Kind == podclass.Follow && count[d] == 0 && !topology.AffinityAllows(0, dd.hasFollowed(pod, r), r.Self):
+			return false
+		}
+	}
+	return !slices.ContainsFunc(pod.HostRules, func(r podclass.TopologyRule) bool {
+		return r.Kind == podclass.Follow && !r.Self &&
+			!dd.affinityPodsInDomain(r, c, d)
+	})
+}
+
+// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
+// where they go.
+func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domainChoice, d int) bool {
+	name := dd.top.Domains[c.key][d]
+	tied := false
+	for _, class := range dd.a.W.Classes.List {
+		if !slices.Contains(class.Matched, r.Counter) {
+			continue
+		}
+		p := classDomain{class.ID, c.key, name}
+		if dd.a.landed[p]+dd.given[p] > 0 {
+			return true
+		}
+		tied = tied || slices.Contains(dd.top.KeysOf(dd.pk.currentRelaxation(class)), c.key)
+	}
+	for _, b := range dd.a.Bins {
+		if b.Count[r.Counter] > 0 && b.DomainOf(c.key) == name {
+			return true
+		}
+	}
+	return !tied
+}
+
+// hasFollowed reports whether some pod counts for the affinity of the view, or, where it is required, for one over
+// another key.
+func (dd *domainDivision) hasFollowed(pod *podclass.RelaxedPod, r podclass.TopologyRule) bool {
+	return dd.tally.AnyCounted(r.Counter) || slices.ContainsFunc(pod.DomainRules, func(o podclass.TopologyRule) bool {
+		return r.Required && o.Required && o.Kind == podclass.Follow && dd.tally.AnyCounted(o.Counter)
+	})
 }

@@ -7,37 +7,10 @@ import (
 	"slices"
 	"strings"
 
-	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
 )
-
-// PodBatch is the unit that is packed: pods of one view that may go to the same places.
-type PodBatch struct {
-	ID    int
-	View  *podclass.RelaxedPod
-	Pins  []podclass.DomainPin
-	Admit *podclass.Admission
-	Left  int
-	whole bool    // all must stand on one node
-	Value float64 // what one pod is worth, USD per hour
-	Least float64 // the lowest price per pod on any node that admits it, USD per hour
-
-	refused []*capacity.Pool // whose MinValues the types that hold one of its pods do not meet
-}
-
-// domainDivision gives waiting pods the domains in which they are to be packed.
-type domainDivision struct {
-	a   *Solution
-	pk  *packing
-	top *podtopology.Counts
-	// what is there, and what was given so far
-	tally podtopology.DomainCounts
-	given map[classDomain]int
-	// pods that a spread left without a domain so far
-	held []*podSplit
-}
 
 // divideIntoBatches turns the waiting pods of the classes into batches and ties those to a domain that take part in a
 // topology rule. Each pod goes where the rules allow one more, counting everything divided so far, so that what comes
@@ -215,59 +188,6 @@ func (dd *domainDivision) resumeHeld(class *podclass.Class) {
 			}
 		}
 	}
-}
-
-// rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
-func (dd *domainDivision) rulesAllowDomain(pod *podclass.RelaxedPod, c domainChoice, d int) bool {
-	for _, i := range pod.Class.Matched {
-		if dd.top.Counters[i].Key == c.key && dd.tally.Anti[i][d] > 0 {
-			return false
-		}
-	}
-	for _, r := range c.rules {
-		count := dd.tally.Count[r.Counter]
-		switch {
-		case r.Kind == podclass.Spread && !dd.top.EligibleDomains(r).Admits(count, d),
-			r.Kind == podclass.Avoid && count[d]+dd.tally.May[r.Counter][d] > 0,
-			r.Kind == podclass.Follow && count[d] == 0 && !topology.AffinityAllows(0, dd.hasFollowed(pod, r), r.Self):
-			return false
-		}
-	}
-	return !slices.ContainsFunc(pod.HostRules, func(r podclass.TopologyRule) bool {
-		return r.Kind == podclass.Follow && !r.Self &&
-			!dd.affinityPodsInDomain(r, c, d)
-	})
-}
-
-// hasFollowed reports whether some pod counts for the affinity of the view, or, where it is required, for one over
-// another key.
-func (dd *domainDivision) hasFollowed(pod *podclass.RelaxedPod, r podclass.TopologyRule) bool {
-	return dd.tally.AnyCounted(r.Counter) || slices.ContainsFunc(pod.DomainRules, func(o podclass.TopologyRule) bool {
-		return r.Required && o.Required && o.Kind == podclass.Follow && dd.tally.AnyCounted(o.Counter)
-	})
-}
-
-// affinityPodsInDomain reports whether pods that the rule wants on the same node are in domain d, as far as it is known
-// where they go.
-func (dd *domainDivision) affinityPodsInDomain(r podclass.TopologyRule, c domainChoice, d int) bool {
-	name := dd.top.Domains[c.key][d]
-	tied := false
-	for _, class := range dd.a.W.Classes.List {
-		if !slices.Contains(class.Matched, r.Counter) {
-			continue
-		}
-		p := classDomain{class.ID, c.key, name}
-		if dd.a.landed[p]+dd.given[p] > 0 {
-			return true
-		}
-		tied = tied || slices.Contains(dd.top.KeysOf(dd.pk.currentRelaxation(class)), c.key)
-	}
-	for _, b := range dd.a.Bins {
-		if b.Count[r.Counter] > 0 && b.DomainOf(c.key) == name {
-			return true
-		}
-	}
-	return !tied
 }
 
 // whyDivided explains why no domain of the key takes one more pod of the view.

@@ -41,16 +41,6 @@ type PriceGuide struct {
 	Memory *GuideMemory
 }
 
-// batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
-type batchGroup struct {
-	Batches []*PodBatch
-	caps    []int   // by batch: how many the rules allow on one node
-	class   int32   // of the guide's prices
-	all     int     // pods that are left
-	left    int     // of them, as many as one node may hold
-	Value   float64 // of one pod
-}
-
 // NewPriceGuide returns a guide to new nodes and hosts by the prices.
 func (op NodeOpener) NewPriceGuide(prices PodPrices) *PriceGuide {
 	return &PriceGuide{a: op.A, prices: prices, Memory: &GuideMemory{}}
@@ -282,13 +272,6 @@ func (g *PriceGuide) mostOf(c *Candidate) []float64 {
 		g.most = append(g.most, float64(min(g.Items[it].left, c.fits[i])))
 	}
 	return g.most
-}
-
-// rankedItem is an item with how many pods of it come first, and what they are worth for what they take.
-type rankedItem struct {
-	item    int32
-	first   int
-	density float64
 }
 
 // FillWholePods tells what whole pods a new node of the candidate's offering would hold, beginning with the fill the

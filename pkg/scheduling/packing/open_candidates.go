@@ -7,7 +7,6 @@ import (
 
 	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -120,20 +119,6 @@ func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batche
 			}
 		}
 	}
-}
-
-// Candidate is an offering with the batches it may hold, best use of its room first.
-type Candidate struct {
-	index    int
-	Offering *capacity.Offering
-	host     *capacity.Bin // instead of an offering: room that there is
-	order    []*PodBatch
-	score    float64 // USD per hour for each USD per hour of value
-
-	room  []float64 // of the offering, in units of prices
-	items []int32   // what may be on it, of the guide's items
-	fits  []int     // how many of each
-	basis lowerbound.Basis
 }
 
 // scoreCandidates are the candidates, each with a score that is no worse than what it has to offer, and exactly that

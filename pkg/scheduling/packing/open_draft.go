@@ -6,9 +6,27 @@ import (
 
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
 )
+
+// NodeOpener makes new nodes for pods that no node has room for.
+type NodeOpener struct{ A *Solution }
+
+// Candidate is an offering with the batches it may hold, best use of its room first.
+type Candidate struct {
+	index    int
+	Offering *capacity.Offering
+	host     *capacity.Bin // instead of an offering: room that there is
+	order    []*PodBatch
+	score    float64 // USD per hour for each USD per hour of value
+
+	room  []float64 // of the offering, in units of prices
+	items []int32   // what may be on it, of the guide's items
+	fits  []int     // how many of each
+	basis lowerbound.Basis
+}
 
 // BatchTake is n pods of a batch on a new node.
 type BatchTake struct {

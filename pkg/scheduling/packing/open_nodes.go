@@ -12,24 +12,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// NodeOpener makes new nodes for pods that no node has room for.
-type NodeOpener struct{ A *Solution }
-
-// openNodes makes new nodes for the batches, in the heaviest pools that take them.
-func (op NodeOpener) openNodes(batches []*PodBatch) {
-	if slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.View.Class.Stays }) {
-		batches = slices.DeleteFunc(slices.Clone(batches), func(batch *PodBatch) bool { return batch.View.Class.Stays })
-	}
-	op.A.Strategy.Prices.WorthOf(op.A)
-	op.openAll(batches)
-	if op.A.Used.SpotCeiling > 0 && slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.Left > 0 }) {
-		before := op.A.Used.SpotCeiling
-		op.A.Used.SpotCeiling = 0 // it never leaves a pod without a home
-		op.openAll(batches)
-		op.A.Used.SpotCeiling = before
-	}
-}
-
 // openTier makes new nodes in pools of one weight. Each time it takes the offering with the lowest price for what it
 // would hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
 func (op NodeOpener) openTier(pools []*capacity.Pool, batches []*PodBatch) bool {

@@ -137,3 +137,18 @@ func (op NodeOpener) openIn(pools []*capacity.Pool, batches []*PodBatch) {
 	for op.openTier(pools, batches) {
 	}
 }
+
+// openNodes makes new nodes for the batches, in the heaviest pools that take them.
+func (op NodeOpener) openNodes(batches []*PodBatch) {
+	if slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.View.Class.Stays }) {
+		batches = slices.DeleteFunc(slices.Clone(batches), func(batch *PodBatch) bool { return batch.View.Class.Stays })
+	}
+	op.A.Strategy.Prices.WorthOf(op.A)
+	op.openAll(batches)
+	if op.A.Used.SpotCeiling > 0 && slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.Left > 0 }) {
+		before := op.A.Used.SpotCeiling
+		op.A.Used.SpotCeiling = 0 // it never leaves a pod without a home
+		op.openAll(batches)
+		op.A.Used.SpotCeiling = before
+	}
+}

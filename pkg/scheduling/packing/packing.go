@@ -8,35 +8,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// guide is a way to choose new nodes.
-type guide uint8
-
-// Ways to choose new nodes.
-const (
-	ByShadowPrice   guide = iota // one after the other, by the prices of pods
-	ByCostShare                  // one after the other, by the price of each pod's share of a node
-	ByLinearProgram              // all together, as far as few rules tie pods to each other
-)
-
-// Strategy says how one solution is made.
-type Strategy struct {
-	Prices            priceSource
-	Guide             guide
-	ByPriority        bool        // pods of the highest priority first, not all at once
-	Turns             map[int]int // by class: those with more of them choose before others, see withLeftFirst
-	IgnorePreferences bool        // pods ask for no more than they require
-	SpotCeiling       int64       // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
-	HostsByPrices     bool        // hosts are filled with what would cost most elsewhere
-	NodeCost          float64     // what a node costs beside its price, USD per hour
-}
-
-// classDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
-type classDomain struct {
-	Class  int
-	Key    string
-	Domain string
-}
-
 // Pack packs everything, at once or one priority after the other. Where limits stop new nodes and leave pods that
 // spread without a place that had one at first, it asks whether fewer of them, divided evenly, find more.
 func (p *Problem) Pack(st Strategy) *Solution {
@@ -99,21 +70,6 @@ func (p *Problem) withHeldBack(st Strategy, ls *lessons, s *Solution) *Solution 
 	pk.packTier(func(*podclass.Class) bool { return true }) // others may follow them
 	pk.a.trimBrokenRules()
 	return pk.a
-}
-
-// packing is one run that fills a solution.
-type packing struct {
-	a        *Solution
-	learned  *lessons
-	level    []int               // by class: how far it is relaxed
-	stuck    map[classDomain]int // pods that a domain was given and could not take
-	roomOnly bool                // make no new nodes
-}
-
-func newPacking(s *Solution, ls *lessons) *packing {
-	pk := &packing{a: s, learned: ls, level: make([]int, len(s.W.Classes.List)), stuck: map[classDomain]int{}}
-	pk.resetLevels()
-	return pk
 }
 
 // run places all pods, those first that nodes are on their way for, and uses the room there is before it makes nodes.
@@ -199,18 +155,4 @@ func (pk *packing) relaxLeft(now []*podclass.Class) bool {
 		}
 	}
 	return relaxed
-}
-
-// resetLevels asks for every preference again, or for none where the strategy ignores them.
-func (pk *packing) resetLevels() {
-	for i, class := range pk.a.W.Classes.List {
-		if pk.level[i] = 0; pk.a.Strategy.IgnorePreferences {
-			pk.level[i] = len(class.Views) - 1
-		}
-	}
-}
-
-// currentRelaxation is the class as far as it is relaxed.
-func (pk *packing) currentRelaxation(class *podclass.Class) *podclass.RelaxedPod {
-	return class.Views[pk.level[class.ID]]
 }

@@ -5,14 +5,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// priceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
-type priceSource interface {
-	// WorthOf returns the prices of the pods for which the solution looks for new nodes.
-	WorthOf(s *Solution) PodPrices
-	// GuidePrices returns the prices where all new nodes are chosen together; nil for those of WorthOf.
-	GuidePrices() PodPrices
-}
-
 // PodPrices holds prices of pods by price class: the pods that the prices do not tell apart.
 type PodPrices interface {
 	// ClassOf returns the price class of those pods of the class that the pins tie.
@@ -39,14 +31,6 @@ type ClassValues struct {
 // ofBatch returns the worth of one pod of the batch.
 func (v ClassValues) ofBatch(batch *PodBatch) float64 {
 	return v.USD[v.Prices.ClassOf(batch.View.Class, batch.Pins)]
-}
-
-// podPricesFor returns the prices of pods where new nodes are made for them.
-func podPricesFor(s *Solution) PodPrices {
-	if s.Prices != nil {
-		return s.Prices
-	}
-	return s.Strategy.Prices.WorthOf(s)
 }
 
 // ScaleNeed is the amounts in these units.

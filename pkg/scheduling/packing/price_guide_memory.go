@@ -1,5 +1,22 @@
 package packing
 
+// batchGroup is batches that are alike to the guide: of one class, and tied to the same places.
+type batchGroup struct {
+	Batches []*PodBatch
+	caps    []int   // by batch: how many the rules allow on one node
+	class   int32   // of the guide's prices
+	all     int     // pods that are left
+	left    int     // of them, as many as one node may hold
+	Value   float64 // of one pod
+}
+
+// rankedItem is an item with how many pods of it come first, and what they are worth for what they take.
+type rankedItem struct {
+	item    int32
+	first   int
+	density float64
+}
+
 // GuideMemory is memory for one guide after the other. A guide that has it is of no use once the next one has it.
 type GuideMemory struct {
 	groups  []batchGroup

@@ -7,32 +7,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// lessons holds what was learned from solutions that broke a rule or left pods out: later ones keep to it.
-type lessons struct {
-	caps   map[classDomain]int  // most pods of a class in a domain
-	groups map[int]bool         // counters of pods to be near to, on nodes, that were scattered
-	wanted map[classDomain]bool // domains in which a pod of the class must be, for others have to be near it
-}
-
-// lowerCap leaves room for so many pods of the class in the domain; false when there was no more before.
-func (ls *lessons) lowerCap(p classDomain, most int) bool {
-	if limit, ok := ls.caps[p]; ok && most >= limit {
-		return false
-	}
-	ls.caps[p] = most
-	return true
-}
-
-// isCapped reports whether some domain is to take fewer pods of the class than it could.
-func (ls *lessons) isCapped(class *podclass.Class) bool {
-	for p := range ls.caps {
-		if p.Class == class.ID && p.Key != "" {
-			return true
-		}
-	}
-	return false
-}
-
 // lowerDomainCaps lowers the caps of domains that could not take what they were given; false when there is nothing to
 // learn.
 func (ls *lessons) lowerDomainCaps(pk *packing) bool {

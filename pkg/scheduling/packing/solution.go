@@ -14,6 +14,43 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
+// guide is a way to choose new nodes.
+type guide uint8
+
+// Ways to choose new nodes.
+const (
+	ByShadowPrice   guide = iota // one after the other, by the prices of pods
+	ByCostShare                  // one after the other, by the price of each pod's share of a node
+	ByLinearProgram              // all together, as far as few rules tie pods to each other
+)
+
+// Strategy says how one solution is made.
+type Strategy struct {
+	Prices            priceSource
+	Guide             guide
+	ByPriority        bool        // pods of the highest priority first, not all at once
+	Turns             map[int]int // by class: those with more of them choose before others, see withLeftFirst
+	IgnorePreferences bool        // pods ask for no more than they require
+	SpotCeiling       int64       // most spot capacity, in millicores, in one pool of capacity; 0 for no limit
+	HostsByPrices     bool        // hosts are filled with what would cost most elsewhere
+	NodeCost          float64     // what a node costs beside its price, USD per hour
+}
+
+// priceSource has the prices by which nodes are filled and made. Who finds them, and how, is not known here.
+type priceSource interface {
+	// WorthOf returns the prices of the pods for which the solution looks for new nodes.
+	WorthOf(s *Solution) PodPrices
+	// GuidePrices returns the prices where all new nodes are chosen together; nil for those of WorthOf.
+	GuidePrices() PodPrices
+}
+
+// classDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
+type classDomain struct {
+	Class  int
+	Key    string
+	Domain string
+}
+
 // Solution is a place for pods: who goes where, what pools use then, and who is left.
 type Solution struct {
 	W        *Problem
@@ -243,4 +280,12 @@ func (s *Solution) SpotUse() capacity.SpotUsage {
 		}
 	}
 	return u
+}
+
+// podPricesFor returns the prices of pods where new nodes are made for them.
+func podPricesFor(s *Solution) PodPrices {
+	if s.Prices != nil {
+		return s.Prices
+	}
+	return s.Strategy.Prices.WorthOf(s)
 }

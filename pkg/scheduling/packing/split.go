@@ -9,29 +9,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// podSplit divides the pods of a view over the domains of all keys that concern it.
-type podSplit struct {
-	dd   *domainDivision
-	view *podclass.RelaxedPod
-	keys []string
-	all  *splitPart
-	left int    // pods without a domain
-	why  string // the next of them has none
-	// domains in which alone those of another domain of the key before can be are left to these
-	leaveScarce bool
-}
-
-// splitPart is the pods that are tied to the same domains of the first keys.
-type splitPart struct {
-	pins    []podclass.DomainPin
-	above   *splitPart    // that is divided into this and others
-	pods    int           // of all keys
-	choice  *domainChoice // of the next key, once asked
-	away    float64       // the price where no node has its label, NoPrice where the pods cannot be there
-	parts   []*splitPart  // by domain of it
-	outside *splitPart
-}
-
 // splitByDomains divides so many pods of the view over the domains of the keys, one pod after the other. Each goes
 // where the rules over every key let it, so that the pods could come in that very order. Where that leaves pods that
 // have rules over several keys, another try saves domains for those that have no other.

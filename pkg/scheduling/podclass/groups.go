@@ -9,10 +9,14 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/resources"
 )
+
+// SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
+type SetAside map[string]string
 
 // Classes are the pods that need a place, by equivalence class.
 type Classes struct {
@@ -24,29 +28,6 @@ type Classes struct {
 	Signature  Signature
 	Limits     cluster.VolumeLimits // of the cluster's nodes
 	Sharing    bool                 // pods of a class share volumes with others
-}
-
-// ReadClasses groups the pods of the snapshot that need a place, without those that are set aside. The teller tells
-// of stages about these classes.
-func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*Classes, StageTeller) {
-	cs := &Classes{Shapes: map[string]int{}, Limits: cluster.ReadVolumeLimits(all), Aside: aside}
-	stages := StageTeller{s.Follower, cs}
-	list, out := takeUnmodelled(findPendingPods(s, all))
-	list, left := aside.leaveOut(list)
-	cs.Unmodelled = slices.Concat(out, left)
-	stages.Tell(cluster.StageWhole, nil, "")
-	cs.Signature = Signature{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
-		moving: nodesBeingReplaced(all)}
-	cs.List = groupPodClasses(list, cs.Signature)
-	for _, class := range cs.List {
-		stages.Tell(cluster.StageDemand, class, "")
-	}
-	cs.Sharing = slices.ContainsFunc(cs.List, func(class *Class) bool { return len(class.Volumes.Shared) > 0 })
-	cs.Waiting = make(map[*cluster.Pod]bool, len(list))
-	for _, p := range list {
-		cs.Waiting[p] = true
-	}
-	return cs, stages
 }
 
 // DistinctPriorities counts the distinct priorities of the pods.
@@ -322,4 +303,18 @@ func takeUnmodelled(list []*cluster.Pod) (known []*cluster.Pod, out []plan.Unpla
 		known = append(known, p)
 	}
 	return known, out
+}
+
+// limitedDrivers are the CSI drivers of waiting pods' volumes that may attach only so many to a node, as dimensions.
+func (cs *Classes) limitedDrivers() (dims []string) {
+	for _, class := range cs.List {
+		for _, v := range slices.Concat(class.Volumes.Own, class.Volumes.Shared) {
+			limited := cs.Limits.Limits(v.Driver)
+			if name := volumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
+				!slices.Contains(dims, name) {
+				dims = append(dims, name)
+			}
+		}
+	}
+	return dims
 }

@@ -46,9 +46,6 @@ const (
 // turns is after how many turns each namespace was among the first.
 const turns = 8
 
-// SetAside are pods, by namespace/name, that are left out of a pass for the work that they are, with the reason.
-type SetAside map[string]string
-
 // ShareWork sets classes aside where all of them are more work than a pass may take, or those of a namespace are more
 // than others are to wait for. Namespaces get the same, as far as they need it; within one, classes that are little
 // work come first and virtual pods last. Of thousands of namespaces the share of one may be less than any of its
@@ -221,4 +218,27 @@ func (a SetAside) leaveOut(list []*cluster.Pod) (kept []*cluster.Pod, out []plan
 		}
 	}
 	return kept, out
+}
+
+// ReadClasses groups the pods of the snapshot that need a place, without those that are set aside. The teller tells
+// of stages about these classes.
+func ReadClasses(s cluster.Snapshot, all []cluster.StateNode, aside SetAside) (*Classes, StageTeller) {
+	cs := &Classes{Shapes: map[string]int{}, Limits: cluster.ReadVolumeLimits(all), Aside: aside}
+	stages := StageTeller{s.Follower, cs}
+	list, out := takeUnmodelled(findPendingPods(s, all))
+	list, left := aside.leaveOut(list)
+	cs.Unmodelled = slices.Concat(out, left)
+	stages.Tell(cluster.StageWhole, nil, "")
+	cs.Signature = Signature{labels: selectedLabelKeys(s), shared: sharedVolumes(s.Pods),
+		moving: nodesBeingReplaced(all)}
+	cs.List = groupPodClasses(list, cs.Signature)
+	for _, class := range cs.List {
+		stages.Tell(cluster.StageDemand, class, "")
+	}
+	cs.Sharing = slices.ContainsFunc(cs.List, func(class *Class) bool { return len(class.Volumes.Shared) > 0 })
+	cs.Waiting = make(map[*cluster.Pod]bool, len(list))
+	for _, p := range list {
+		cs.Waiting[p] = true
+	}
+	return cs, stages
 }

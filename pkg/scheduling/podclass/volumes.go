@@ -7,7 +7,6 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/instancetypes"
 )
 
 // Volumes holds the volumes that the pods of a class attach to their node. Those that no other pod uses are counted,
@@ -72,20 +71,6 @@ const volumesPrefix = "volumes of "
 
 // UnlimitedVolumes is more than pods of one node have.
 const UnlimitedVolumes = math.MaxUint16
-
-// limitedDrivers are the CSI drivers of waiting pods' volumes that may attach only so many to a node, as dimensions.
-func (cs *Classes) limitedDrivers() (dims []string) {
-	for _, class := range cs.List {
-		for _, v := range slices.Concat(class.Volumes.Own, class.Volumes.Shared) {
-			limited := cs.Limits.Limits(v.Driver)
-			if name := volumesPrefix + v.Driver; (limited || v.Driver == instancetypes.DriverEBS) &&
-				!slices.Contains(dims, name) {
-				dims = append(dims, name)
-			}
-		}
-	}
-	return dims
-}
 
 // SetVolumes sets, in a vector, the dimensions that count volumes. A driver that is not named has no limit.
 func (d Dims) SetVolumes(of []int64, free map[string]int64) {

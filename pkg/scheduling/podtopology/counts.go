@@ -4,7 +4,6 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/scheduling/capacity"
@@ -58,21 +57,6 @@ func NewCounts(nodes *capacity.ExistingNodes, classes *podclass.Classes, as *pod
 		spaces:     as.Namespaces,
 		identities: identities, counterIDs: map[string]int{}, eligible: map[capacity.FilteredKey][]bool{},
 		inhabited: map[string][]bool{}, Domains: map[string][]string{}, DomainIDs: map[string]map[string]int{}}
-}
-
-// ReadRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
-func (top *Counts) ReadRules(stages podclass.StageTeller) {
-	top.findKeys()
-	softTaint := top.s.HasSoftTaints()
-	for _, class := range top.Classes.List {
-		stages.Tell(cluster.StageRelax, class, "")
-		for _, x := range podclass.RelaxationSteps(class.Pod, top.s.Rules.IgnorePreferences, softTaint) {
-			class.Views = append(class.Views, top.relaxedPodFor(class, x))
-		}
-	}
-	top.nodes.FindHosts(top.Classes.Waiting)
-	top.countRunningPods()
-	top.dropCircles()
 }
 
 // findKeys lists the domains of every topology key that anything in the snapshot may ask for.
@@ -132,117 +116,6 @@ func (top *Counts) counterIndex(key string, g topology.Group, filter *podclass.A
 		top.Counters = append(top.Counters, Counter{Key: key, group: g, Filter: filter})
 	}
 	return i
-}
-
-// runningPod is a pod that stays where it is.
-type runningPod struct {
-	pod  *cluster.Pod
-	on   *capacity.Bin
-	anti []int // by term of its anti-affinity: the counter
-}
-
-// countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
-// be placed.
-func (top *Counts) countRunningPods() {
-	running := top.runningPods()
-	top.Tally = newTally(top)
-	top.Total = make([]int, len(top.Counters))
-	for _, b := range top.nodes.Hosts {
-		b.Count, b.Anti = make([]int, len(top.Counters)), make([]int, len(top.Counters))
-	}
-	m := newMatcher(top)
-	for _, x := range running {
-		top.countPod(x.on, m.countersOf(x.pod), x.anti)
-	}
-	for _, class := range top.Classes.List {
-		class.Matched = slices.DeleteFunc(slices.Clone(m.countersOf(&class.Pod)),
-			func(c int) bool { return !top.mayCount(class, c) })
-	}
-	for _, class := range top.Classes.List {
-		top.addUnbound(class)
-	}
-}
-
-// runningPods lists the pods that stay on their nodes.
-func (top *Counts) runningPods() []runningPod {
-	byName := map[string]*capacity.Bin{}
-	for _, b := range top.nodes.Hosts {
-		byName[b.Name] = b
-	}
-	for _, node := range top.nodes.All {
-		if node.Node != nil && byName[node.Node.Name] == nil {
-			byName[node.Node.Name] = top.nodes.HostBin(node, nil)
-		}
-	}
-	all := make([]runningPod, 0, len(top.s.Pods))
-	for i := range top.s.Pods {
-		p := &top.s.Pods[i]
-		on := byName[p.NodeName]
-		if p.NodeName == "" || on == nil || !p.Active() || top.Classes.Waiting[p] {
-			continue
-		}
-		x := runningPod{pod: p, on: on}
-		for _, t := range p.AntiAffinity {
-			is := top.Away[awayTermOf(p, t)]
-			if is.Skipped { // whom it keeps away is not known
-				on.Room = make([]int64, len(on.Room))
-				top.Unread = withUnread(top.Unread, p, is)
-			}
-			if !is.keeps {
-				continue
-			}
-			i := top.counterIndex(podclass.CanonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.spaces), nil)
-			top.Counters[i].strict = true
-			x.anti = append(x.anti, i)
-		}
-		all = append(all, x)
-	}
-	return all
-}
-
-// matcher finds the counters that count a pod. Those about one namespace are no work for pods of another.
-type matcher struct {
-	top    *Counts
-	known  map[string][]int // by identity, what was asked before
-	own    map[string][]int // counters about one namespace, by its name
-	others []int
-	may    map[string][]int // by namespace, once asked: those that may count its pods
-}
-
-func newMatcher(top *Counts) matcher {
-	m := matcher{top, map[string][]int{}, map[string][]int{}, nil, map[string][]int{}}
-	for i, c := range top.Counters {
-		if name, one := c.group.OfOneNamespace(); one {
-			m.own[name] = append(m.own[name], i)
-		} else {
-			m.others = append(m.others, i)
-		}
-	}
-	return m
-}
-
-// countersOf lists the counters that count the pod.
-func (m matcher) countersOf(p *cluster.Pod) []int {
-	id := m.top.identities.IdentityOf(&m.top.Classes.Signature, p)
-	list, ok := m.known[id]
-	if !ok {
-		list = lists.Where(m.about(p.Namespace),
-			func(i int) bool { return m.top.Counters[i].group.Selector.Matches(p.Labels) })
-		m.known[id] = list
-	}
-	return list
-}
-
-// about are the counters that may count pods of the namespace, sorted.
-func (m matcher) about(namespace string) []int {
-	out, ok := m.may[namespace]
-	if !ok {
-		covers := func(i int) bool { return m.top.Counters[i].group.Covers(namespace) }
-		out = slices.Concat(m.own[namespace], lists.Where(m.others, covers))
-		slices.Sort(out)
-		m.may[namespace] = out
-	}
-	return out
 }
 
 // mayCount reports whether some node that passes the counter's filter may have pods of the class.

@@ -11,6 +11,21 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
+// ReadRules finds the domains, relaxes the classes step by step, finds the nodes and counts the pods that stay on them.
+func (top *Counts) ReadRules(stages podclass.StageTeller) {
+	top.findKeys()
+	softTaint := top.s.HasSoftTaints()
+	for _, class := range top.Classes.List {
+		stages.Tell(cluster.StageRelax, class, "")
+		for _, x := range podclass.RelaxationSteps(class.Pod, top.s.Rules.IgnorePreferences, softTaint) {
+			class.Views = append(class.Views, top.relaxedPodFor(class, x))
+		}
+	}
+	top.nodes.FindHosts(top.Classes.Waiting)
+	top.countRunningPods()
+	top.dropCircles()
+}
+
 func (top *Counts) relaxedPodFor(class *podclass.Class, x podclass.Constraints) *podclass.RelaxedPod {
 	pod := &podclass.RelaxedPod{Class: class, Wish: x, Admission: top.admissions.AdmissionOf(x)}
 	add := func(r podclass.TopologyRule) {
@@ -50,16 +65,6 @@ func (top *Counts) relaxedPodFor(class *podclass.Class, x podclass.Constraints) 
 	}
 	slices.SortStableFunc(pod.DomainRules, func(a, b podclass.TopologyRule) int { return cmp.Compare(a.Key, b.Key) })
 	return pod
-}
-
-// addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
-// nobody else tie to a domain: it is tied no more. A node for it is flexible then, as MinValues may want it.
-func (top *Counts) addUnbound(class *podclass.Class) {
-	pod := *class.LastRelaxation()
-	pod.Unbound = true
-	if len(top.KeysOf(&pod)) < len(top.KeysOf(class.LastRelaxation())) {
-		class.Views = append(class.Views, &pod)
-	}
 }
 
 // spreadRule counts pods on topology.CountedNodes. A node of its own admits the pod, or nobody asks for its count.

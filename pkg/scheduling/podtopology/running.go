@@ -7,8 +7,10 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/fairshare"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/topology"
+	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -134,4 +136,125 @@ func shareTerms(most int64, terms []awayTerm) (shares, count map[string]int64) {
 		shares[names[i]] = share
 	}
 	return shares, count
+}
+
+// runningPod is a pod that stays where it is.
+type runningPod struct {
+	pod  *cluster.Pod
+	on   *capacity.Bin
+	anti []int // by term of its anti-affinity: the counter
+}
+
+// countRunningPods counts the pods that stand where they are, and notes which counters will count the pods that are to
+// be placed.
+func (top *Counts) countRunningPods() {
+	running := top.runningPods()
+	top.Tally = newTally(top)
+	top.Total = make([]int, len(top.Counters))
+	for _, b := range top.nodes.Hosts {
+		b.Count, b.Anti = make([]int, len(top.Counters)), make([]int, len(top.Counters))
+	}
+	m := newMatcher(top)
+	for _, x := range running {
+		top.countPod(x.on, m.countersOf(x.pod), x.anti)
+	}
+	for _, class := range top.Classes.List {
+		class.Matched = slices.DeleteFunc(slices.Clone(m.countersOf(&class.Pod)),
+			func(c int) bool { return !top.mayCount(class, c) })
+	}
+	for _, class := range top.Classes.List {
+		top.addUnbound(class)
+	}
+}
+
+// runningPods lists the pods that stay on their nodes.
+func (top *Counts) runningPods() []runningPod {
+	byName := map[string]*capacity.Bin{}
+	for _, b := range top.nodes.Hosts {
+		byName[b.Name] = b
+	}
+	for _, node := range top.nodes.All {
+		if node.Node != nil && byName[node.Node.Name] == nil {
+			byName[node.Node.Name] = top.nodes.HostBin(node, nil)
+		}
+	}
+	all := make([]runningPod, 0, len(top.s.Pods))
+	for i := range top.s.Pods {
+		p := &top.s.Pods[i]
+		on := byName[p.NodeName]
+		if p.NodeName == "" || on == nil || !p.Active() || top.Classes.Waiting[p] {
+			continue
+		}
+		x := runningPod{pod: p, on: on}
+		for _, t := range p.AntiAffinity {
+			is := top.Away[awayTermOf(p, t)]
+			if is.Skipped { // whom it keeps away is not known
+				on.Room = make([]int64, len(on.Room))
+				top.Unread = withUnread(top.Unread, p, is)
+			}
+			if !is.keeps {
+				continue
+			}
+			i := top.counterIndex(podclass.CanonicalKey(t.Key), topology.OfTerm(t, p.Namespace, top.spaces), nil)
+			top.Counters[i].strict = true
+			x.anti = append(x.anti, i)
+		}
+		all = append(all, x)
+	}
+	return all
+}
+
+// matcher finds the counters that count a pod. Those about one namespace are no work for pods of another.
+type matcher struct {
+	top    *Counts
+	known  map[string][]int // by identity, what was asked before
+	own    map[string][]int // counters about one namespace, by its name
+	others []int
+	may    map[string][]int // by namespace, once asked: those that may count its pods
+}
+
+func newMatcher(top *Counts) matcher {
+	m := matcher{top, map[string][]int{}, map[string][]int{}, nil, map[string][]int{}}
+	for i, c := range top.Counters {
+		if name, one := c.group.OfOneNamespace(); one {
+			m.own[name] = append(m.own[name], i)
+		} else {
+			m.others = append(m.others, i)
+		}
+	}
+	return m
+}
+
+// countersOf lists the counters that count the pod.
+func (m matcher) countersOf(p *cluster.Pod) []int {
+	id := m.top.identities.IdentityOf(&m.top.Classes.Signature, p)
+	list, ok := m.known[id]
+	if !ok {
+		list = lists.Where(m.about(p.Namespace),
+			func(i int) bool { return m.top.Counters[i].group.Selector.Matches(p.Labels) })
+		m.known[id] = list
+	}
+	return list
+}
+
+// about are the counters that may count pods of the namespace, sorted.
+func (m matcher) about(namespace string) []int {
+	out, ok := m.may[namespace]
+	if !ok {
+		covers := func(i int) bool { return m.top.Counters[i].group.Covers(namespace) }
+		out = slices.Concat(m.own[namespace], lists.Where(m.others, covers))
+		slices.Sort(out)
+		m.may[namespace] = out
+	}
+	return out
+}
+
+// addUnbound adds a last step to the relaxation of a class that only preferences, its own or others', or rules about
+// nobody else tie to a domain: it is tied no more. A node for it is flexible then, as MinValues may want it.
+func (top *Counts) addUnbound(class *podclass.Class) {
+	pod := *class.LastRelaxation()
+	pod.Unbound = true
+	if len(top.KeysOf(&pod)) < len(top.KeysOf(class.LastRelaxation())) {
+		class.Views = append(class.Views, &pod)
+	}
 }

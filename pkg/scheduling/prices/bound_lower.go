@@ -35,12 +35,6 @@ func (px *Pricing) IsNearBound(s *packing.Solution, gap float64) bool {
 	return s.NewNodePrice() <= px.LowerBound(s)*(1+gap)
 }
 
-// provenBound is the bound that was proven for some pods.
-type provenBound struct {
-	placed []int // by class: how many of them
-	usd    float64
-}
-
 // provenUSD returns the bound that the prices prove, or without prices the bound of single nodes. What was proven last
 // is remembered: most solutions place the same pods.
 func (p boundProof) provenUSD(x *ShadowPrices) float64 {

@@ -5,6 +5,12 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
+// provenBound is the bound that was proven for some pods.
+type provenBound struct {
+	placed []int // by class: how many of them
+	usd    float64
+}
+
 // Pricing holds the prices of pods in one step of a pass. It does not change: a step that knows more makes another. It
 // remembers what it was asked.
 type Pricing struct {

@@ -13,8 +13,12 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
+
+// Explainer says why pods of a solution have no place.
+type Explainer struct{ Solution *packing.Solution }
 
 // poolRefusal returns all that keeps the pool from making a node for the view, empty when it could.
 func (e Explainer) poolRefusal(pod *podclass.RelaxedPod, p *capacity.Pool) string {

@@ -7,12 +7,8 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
-	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
-
-// Explainer says why pods of a solution have no place.
-type Explainer struct{ Solution *packing.Solution }
 
 // ExplainUnplaced explains every pod without a home. Pods that are alike share the text.
 func (e Explainer) ExplainUnplaced() []plan.Unplaced {

@@ -6,8 +6,26 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/packing"
 )
+
+// PlanWriter writes a solution down as a plan.
+type PlanWriter struct {
+	Solution *packing.Solution
+	used     []capacity.PoolUsage // what pools use, counted anew with the types that each new node may become
+}
+
+// plannedNode is a new node with what may stand in for its offering.
+type plannedNode struct {
+	bin    *capacity.Bin
+	opts   []capacity.TypeOption // cheapest first
+	set    requirements.Set      // what a node must meet
+	choice *capacity.Offering
+	low    capacity.LoweredMinValues   // MinValues that are less than its pool asks for
+	avoid  []instancetypes.OfferingKey // pools of capacity that it is to stay out of
+}
 
 // keepOfferings are the options with those of their offerings that are ok, without options that have none.
 func keepOfferings(opts []capacity.TypeOption, ok func(*capacity.Offering) bool) []capacity.TypeOption {

@@ -16,15 +16,8 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
-
-// PlanWriter writes a solution down as a plan.
-type PlanWriter struct {
-	Solution *packing.Solution
-	used     []capacity.PoolUsage // what pools use, counted anew with the types that each new node may become
-}
 
 // PlanLaunches writes down the new nodes. Pods of a node that nothing can be are without a place: a mistake in placing
 // them is theirs alone.
@@ -118,16 +111,6 @@ func limitedOpening(b *capacity.Bin, set requirements.Set) plannedNode {
 		set = set.And(requirements.Of(instancetypes.LabelReservationID, r.ID))
 	}
 	return plannedNode{bin: b, set: b.Low.ApplyTo(set), choice: b.Offering, opts: b.Offering.OnlyOption()}
-}
-
-// plannedNode is a new node with what may stand in for its offering.
-type plannedNode struct {
-	bin    *capacity.Bin
-	opts   []capacity.TypeOption // cheapest first
-	set    requirements.Set      // what a node must meet
-	choice *capacity.Offering
-	low    capacity.LoweredMinValues   // MinValues that are less than its pool asks for
-	avoid  []instancetypes.OfferingKey // pools of capacity that it is to stay out of
 }
 
 // lowerMinValues lowers the MinValues to what the options leave, which may be fewer than pods were placed by.

@@ -9,19 +9,6 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// searchHost is a node that is there as the search sees it: pods of this plan may leave it, and others take their
-// place. All that counts pods by domain stays as it is, because pods stay in their domains.
-type searchHost struct {
-	index int           // among the nodes that are there
-	base  *capacity.Bin // without the pods that may leave
-}
-
-// hostTakes holds the pods that a step puts on a host, in place of the pods of this plan that were there.
-type hostTakes struct {
-	node  *searchNode
-	takes []packing.BatchTake
-}
-
 // readHosts finds the hosts that pods may leave or come to. Their own pods join the batches of the tier that would make
 // nodes for them.
 func (s *localSearch) readHosts(join func(*searchNode, capacity.PodLoad)) {

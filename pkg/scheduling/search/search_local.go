@@ -14,82 +14,6 @@ import (
 	"joiner.sh/pkg/scheduling/report"
 )
 
-const (
-	// defaultSearchSteps caps the steps of a search.
-	defaultSearchSteps = 400
-	// workPerLook and workPerStep are the work to look at a node or at an offering, and to pack anew.
-	workPerLook, workPerStep = 100, 60_000
-	// mostMates is the largest number of nodes that a step packs anew beside the one that it begins with, and
-	// mostMatesOnHosts the same where nodes that are there take part: each has little room. 8 of these cost half-empty
-	// clusters 0.1 % more.
-	mostMates, mostMatesOnHosts = 8, 12
-)
-
-// localSearch makes a plan cheaper step by step: it takes a few new nodes away, wasteful ones first, packs their pods
-// anew by the same exact rules, and keeps that only where it costs less. Pods stay in the domains (zones, say) that
-// they were given, so rules that count by domain hold all the time. What it does depends on nothing but the solution,
-// and it counts in steps.
-type localSearch struct {
-	a       *packing.Solution
-	prices  *prices.ShadowPrices
-	nodes   []*searchNode // the nodes that may be taken apart
-	hosts   []*searchNode // of them those that are there, while they are read
-	tiers   []*weightTier
-	step    int
-	visit   int // of groups of nodes
-	fresh   int // new nodes among those that may be taken apart
-	work    int
-	looked  int // work beside that: what offerings suit a batch is found once
-	made    int
-	use     capacity.SpotUsage // of the plan as it is
-	ceiling int64              // of one pool of spot capacity, in millicores
-	want    []int64
-	free    bool // of the step: new nodes need no pod of their tier's own
-	current []*packing.PodBatch
-	memory  packing.GuideMemory // of the guides of steps
-	chance  *rand.Rand          // equal searches draw equal numbers
-}
-
-// searchNode is a node as the search sees it, a new one or one that is there.
-type searchNode struct {
-	bin   *capacity.Bin
-	host  *searchHost // nil for a new node
-	parts []batchPart
-	tier  *weightTier
-	cost  float64
-	scale float64 // what it costs; of a host, what its room is worth
-	waste float64 // the same, beyond what its pods are worth
-	tries int     // steps that began with it
-}
-
-// batchPart is some pods of a batch on a node.
-type batchPart struct {
-	batch *packing.PodBatch
-	pods  []string
-}
-
-// weightTier is the pools of one weight: pods on their nodes stay on nodes of that weight.
-type weightTier struct {
-	pools     []*capacity.Pool
-	batches   []*packing.PodBatch
-	supply    [][]string           // by batch: the pods of the step
-	offerings []*capacity.Offering // worth a look, cheapest first
-	own       []bool               // by batch: no heavier pool sells anything for it
-	moves     []bool               // by batch: its pods may come to hosts, and leave them
-	onHost    [][]int8             // by batch and host: 1 where its pods may be, -1 where not, once asked
-	marked    []int                // by offering: the visit that looked at it last
-	score     []float64
-	best      [][]int32 // by batch: a few offerings that suit it, once asked
-	fits      [][]int16 // by batch and offering: how many of its pods a node holds, once asked
-}
-
-// searchLimit caps the steps of a search, of which some are done, and the work that is worth it. What all searches of a
-// plan may still do, worth it or not, is left; nil for any.
-type searchLimit struct {
-	steps, done, work int
-	left              *int
-}
-
 // improveByLocalSearch searches for a cheaper plan within the limit, by these prices.
 func improveByLocalSearch(solution *packing.Solution, px *prices.Pricing, most searchLimit) {
 	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || solution.Used.Opened == 0 {
@@ -248,14 +172,6 @@ func (t *weightTier) lookAtOfferings(s *packing.Solution) {
 func mustStay(l capacity.PodLoad) bool {
 	return l.Settled || slices.ContainsFunc(l.Pod.HostRules,
 		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
-}
-
-func (n *searchNode) podsWorth() float64 {
-	sum := 0.0
-	for _, p := range n.parts {
-		sum += float64(len(p.pods)) * p.batch.Value
-	}
-	return sum
 }
 
 // pickNodes chooses the nodes of the next step: the one that wastes most among those tried least, and some that could

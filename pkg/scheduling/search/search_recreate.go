@@ -239,15 +239,6 @@ func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan [
 	s.fresh += len(plan) - len(gone)
 }
 
-// putPods puts pods of the step's into the bin, which is that of the node.
-func (s *localSearch) putPods(x packing.BatchTake, b *capacity.Bin, n *searchNode, t *weightTier) {
-	pods := slices.Clone(t.supply[x.Batch.ID][:x.N])
-	t.supply[x.Batch.ID] = t.supply[x.Batch.ID][x.N:]
-	s.a.AddToBin(capacity.PodLoad{Pod: x.Batch.View, Pins: x.Batch.Pins, Admission: x.Batch.Admit, Alt: x.Alt,
-		Pods: pods}, b)
-	n.parts = append(n.parts, batchPart{x.Batch, pods})
-}
-
 // offeringsFor are the offerings that suit any of the current batches, with their places among those of the tier.
 func (s *localSearch) offeringsFor(t *weightTier) (list []int32, out []*capacity.Offering) {
 	for _, batch := range s.current {
@@ -313,26 +304,4 @@ func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64
 	}
 	worth := solver.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
 	return s.a.OfferingCost(o) / max(rounding.LeastDivisor, worth)
-}
-
-// bestScores is the few that have the lowest scores, the first among equals.
-type bestScores struct {
-	index []int32
-	score []float64
-}
-
-func (s *bestScores) isFull(most int) bool { return len(s.index) == most }
-
-func (s *bestScores) addScore(index int32, score float64, most int) {
-	at := len(s.index)
-	for at > 0 && score < s.score[at-1] {
-		at--
-	}
-	if at >= most {
-		return
-	}
-	if len(s.index) == most {
-		s.index, s.score = s.index[:most-1], s.score[:most-1]
-	}
-	s.index, s.score = slices.Insert(s.index, at, index), slices.Insert(s.score, at, score)
 }

@@ -16,31 +16,6 @@ import (
 
 // This file is the whole search, from the top: which strategies are tried, what each does again, and what is kept.
 
-const (
-	// fewNodes is the number of new nodes up to which it is worth while to try a second way of choosing them. Of many,
-	// the first is better. Without the second way 10 of 1,500 random worlds place fewer pods.
-	fewNodes = 120
-	// smallGap is the gap to the lower bound, as a part of it, of a plan that is good enough.
-	smallGap = 0.0005
-	// defaultNodeCost is the cost of a node beside its price, in USD per hour, where the settings do not say.
-	defaultNodeCost = 0.0002
-	// scarceNodeUSD is the cost of a node beside its price, in USD per hour, where limits leave few of them: more than
-	// any instance.
-	scarceNodeUSD = 1000
-)
-
-// pricedStrategy is a strategy with the pricing that it packs by and that proves how good its solutions are.
-type pricedStrategy struct {
-	packing.Strategy
-	pricing *prices.Pricing
-}
-
-// pricedBy is the strategy with another pricing.
-func (st pricedStrategy) pricedBy(px *prices.Pricing) pricedStrategy {
-	st.Prices, st.pricing = px, px
-	return st
-}
-
 // SolveProblem tries the strategies, improves the best outcome, and writes it down with reasons for what is left.
 func SolveProblem(p *packing.Problem) plan.Plan {
 	best, st := placeMostPods(p)
@@ -85,27 +60,6 @@ func placeMostPods(p *packing.Problem) (*packing.Solution, pricedStrategy) {
 	return withHostsByPrices(p, best, st)
 }
 
-// plainStrategy returns the strategy that is tried first: all pods at once, by their prices.
-func plainStrategy(p *packing.Problem, px *prices.Pricing) pricedStrategy {
-	st := packing.Strategy{NodeCost: cmp.Or(p.S.Rules.PerNodeOverheadUSD, defaultNodeCost)}
-	return pricedStrategy{Strategy: st}.pricedBy(px)
-}
-
-// packByPrices packs everything by the prices of pods and, where the outcome leaves something to wish for, by the price
-// of each pod's share of a node too. The second has to place as many pods for less.
-func packByPrices(p *packing.Problem, st pricedStrategy) *packing.Solution {
-	st.Guide = packing.ByShadowPrice
-	first := p.Pack(st.Strategy)
-	if first.Used.Opened == 0 || first.Used.Opened > fewNodes || st.pricing.IsNearBound(first, smallGap) {
-		return first
-	}
-	st.Guide = packing.ByCostShare
-	if second := p.Pack(st.Strategy); second.PlacesMoreOrCostsLess(first) {
-		return second
-	}
-	return first
-}
-
 // withHostsByPrices is the solution, or another that gives the room there is to the pods that would cost most elsewhere
 // and places as many pods for less, with the strategy to go on with. There is no room to give where nothing was placed
 // on hosts, and nothing to save where no node is new.
@@ -122,20 +76,6 @@ func withHostsByPrices(p *packing.Problem, best *packing.Solution, st pricedStra
 		return s, priced
 	}
 	return best, st
-}
-
-// withinLimits is the solution, or another with as few nodes as can be, where limits leave pods that fewer and larger
-// nodes have room for.
-func withinLimits(p *packing.Problem, s *packing.Solution, st pricedStrategy) *packing.Solution {
-	if !s.MayBeLimited() || s.Used.Opened == 0 || s.Used.Opened > fewNodes || !s.IsShort() {
-		return s
-	}
-	st.NodeCost = scarceNodeUSD
-	if b := packByPrices(p, st); b.LeavesFewer(s) {
-		b.Strategy.NodeCost = s.Strategy.NodeCost
-		return b
-	}
-	return s
 }
 
 // improvePlan is the solution after all searches for something cheaper: less in one pool of spot capacity, and all new
