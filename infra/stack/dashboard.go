@@ -33,9 +33,11 @@ func (m monitoring) addDashboard(functions []function) {
 			m.decisionMetric("p50"), m.decisionMetric("p90"), m.decisionMetric("Maximum")),
 		m.graphWidget("Pods that no pool can hold", false,
 			m.ownMetric(metrics.Unschedulable, withLabel(maximumOver(5), "pods")),
-			m.ownMetric(metrics.Unbound, withLabel(maximumOver(5), "seconds of the oldest"))))
+			m.ownMetric(metrics.Unbound, withLabel(maximumOver(5), "seconds of the oldest")),
+			m.ownMetric(metrics.Asleep, withLabel(maximumOver(5), "pods that wait for a NodePool to wake"))))
 	d.AddWidgets(
-		m.graphWidget("Disruptions by reason", true, m.searchMetrics(byReason, metrics.ClaimsDisrupt, "Sum")),
+		m.graphWidget("Disruptions by reason", true, m.searchMetrics(byReason, metrics.ClaimsDisrupt, "Sum"),
+			m.ownMetric(metrics.QueueFailures, withLabel(sumOver(5), "taken back"))),
 		m.graphWidget("NodeClaims", false, m.ownMetric(metrics.ClaimsCreated, withLabel(sumOver(5), "created")),
 			m.ownMetric(metrics.ClaimsEnded, withLabel(sumOver(5), "ended"))))
 	d.AddWidgets(
