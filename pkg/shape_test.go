@@ -49,7 +49,7 @@ func eachGoFile(t *testing.T, do func(folder string, f *ast.File)) {
 			strings.HasPrefix(folder, "pkg/testing"):
 			return nil
 		}
-		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution)
+		f, err := parser.ParseFile(token.NewFileSet(), name, nil, parser.SkipObjectResolution|parser.ParseComments)
 		if err == nil {
 			do(folder, f)
 		}

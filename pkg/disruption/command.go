@@ -12,12 +12,12 @@ import (
 
 // Command is one disruption: nodes that go together, and what must be ready before.
 type Command struct {
-	ID       string // names the command on the objects it touches
-	Reason   v1.DisruptionReason
-	Claims   []string      // NodeClaims that go, sorted
-	Launches []plan.Launch // replacements
-	SavesUSD float64       // per hour; below zero where drift makes a node dearer
-	Moves    int           // pods that will be evicted
+	ID       string              // names the command on the objects it touches
+	Reason   v1.DisruptionReason // why the nodes go, all for the same
+	Claims   []string            // NodeClaims that go, sorted
+	Launches []plan.Launch       // replacements
+	SavesUSD float64             // per hour; below zero where drift makes a node dearer
+	Moves    int                 // pods that will be evicted
 }
 
 // String says the command in one line.

@@ -21,9 +21,9 @@ const (
 
 // CommandMark is the record of a command on each NodeClaim that it takes away.
 type CommandMark struct {
-	ID           string              `json:"id"`
-	Reason       v1.DisruptionReason `json:"reason"`
-	Since        time.Time           `json:"since"`
+	ID           string              `json:"id"`           // as Command.ID
+	Reason       v1.DisruptionReason `json:"reason"`       // as Command.Reason
+	Since        time.Time           `json:"since"`        // when the command began
 	Replacements int                 `json:"replacements"` // how many NodeClaims carry AnnotationReplaces
 	SavesUSD     float64             `json:"savesUSD"`     // per hour
 }

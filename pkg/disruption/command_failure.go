@@ -20,8 +20,8 @@ type CommandFailure struct {
 
 // FailuresInRow are the commands about nodes of a NodePool that launched nodes in vain, one after another.
 type FailuresInRow struct {
-	Times int       `json:"times"`
-	At    time.Time `json:"at"` // of the last
+	Times int       `json:"times"` // commands that failed; 0 is never stored
+	At    time.Time `json:"at"`    // of the last
 }
 
 const (

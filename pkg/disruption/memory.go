@@ -9,9 +9,9 @@ import (
 
 // Memory holds what a pass leaves for the next one. Without it nothing is decided wrongly, only later.
 type Memory struct {
-	Quiet     map[string]PodStability   `json:"quiet,omitempty"` // by NodeClaim
-	Proposals []Proposal                `json:"proposals,omitempty"`
-	Failed    map[string]CommandFailure `json:"failed,omitempty"` // by NodeClaim: failures of commands about it
+	Quiet     map[string]PodStability   `json:"quiet,omitempty"`     // by NodeClaim
+	Proposals []Proposal                `json:"proposals,omitempty"` // commands that wait to be confirmed
+	Failed    map[string]CommandFailure `json:"failed,omitempty"`    // by NodeClaim: failures of commands about it
 	// by NodePool: commands that launched nodes in vain, one after another
 	FailedInRow map[string]FailuresInRow `json:"failedInRow,omitempty"`
 	// by ID of a command under way: since when it has been found stalled
@@ -22,31 +22,31 @@ type Memory struct {
 	Tried string `json:"tried,omitempty"`
 	// the last command that was found to move pods was about drifted nodes
 	LastWasDrift bool                 `json:"driftWas,omitempty"`
-	Search       SearchState          `json:"asked,omitzero"`
-	Overruns     Overruns             `json:"late,omitzero"`
+	Search       SearchState          `json:"asked,omitzero"`  // about pools that act
+	Overruns     Overruns             `json:"late,omitzero"`   // zero while passes end in time
 	Retained     map[string]Retention `json:"stays,omitempty"` // by NodeClaim
 	// by NodeClaim: since when its node is tainted and nothing is under way
 	OrphanedSince map[string]time.Time `json:"stray,omitempty"`
-	Report        ReportState          `json:"report,omitzero"`
+	Report        ReportState          `json:"report,omitzero"` // about pools that only report
 	Aside         []cluster.Aside      `json:"aside,omitempty"` // what decisions fail about
 }
 
 // ReportState holds the point at which the search about pools that only report goes on.
 type ReportState struct {
-	Drifted      string      `json:"drifted,omitempty"`
-	LastWasDrift bool        `json:"driftWas,omitempty"`
-	Search       SearchState `json:"asked,omitzero"`
-	Found        []Proposal  `json:"found,omitempty"` // commands that would save, as found last
+	Drifted      string      `json:"drifted,omitempty"`  // as in Memory
+	LastWasDrift bool        `json:"driftWas,omitempty"` // as in Memory
+	Search       SearchState `json:"asked,omitzero"`     // as in Memory
+	Found        []Proposal  `json:"found,omitempty"`    // commands that would save, as found last
 }
 
 // Retention tells why a node stays, and what was told of that. Whoever tells it keeps it; nothing is decided by it.
 type Retention struct {
-	Kind   string           `json:"kind,omitempty"` // of the reason
-	Since  time.Time        `json:"since"`          // for that kind
-	Told   string           `json:"told,omitempty"` // the kind that an event told last
-	ToldAt time.Time        `json:"toldAt,omitzero"`
-	Reason IneligibleReason `json:"word,omitempty"` // that was logged last
-	Logged time.Time        `json:"logged,omitzero"`
+	Kind   string           `json:"kind,omitempty"`  // of the reason
+	Since  time.Time        `json:"since"`           // for that kind
+	Told   string           `json:"told,omitempty"`  // the kind that an event told last
+	ToldAt time.Time        `json:"toldAt,omitzero"` // by an event; zero for never
+	Reason IneligibleReason `json:"word,omitempty"`  // that was logged last
+	Logged time.Time        `json:"logged,omitzero"` // when; zero for never
 }
 
 // SearchState holds the questions that the search for something cheaper has answered with no.
@@ -67,19 +67,19 @@ type SearchState struct {
 
 // Shortfall is the amount by which sets of about one size earned less than was estimated.
 type Shortfall struct {
-	Sets  int     `json:"sets"`
+	Sets  int     `json:"sets"`  // how many were asked about
 	Least float64 `json:"least"` // the least of them fell short by this, USD
 }
 
 // RetainedReason tells why a node stays.
 type RetainedReason struct {
-	Reason IneligibleReason `json:"word"`
-	Why    string           `json:"why"`
+	Reason IneligibleReason `json:"word"` // as NotDisrupted.Reason
+	Why    string           `json:"why"`  // as NotDisrupted.Why
 }
 
 // Proposal is a disruption that waits to be confirmed.
 type Proposal struct {
-	Reason v1.DisruptionReason `json:"reason"`
+	Reason v1.DisruptionReason `json:"reason"` // as Command.Reason
 	Claims []string            `json:"claims"` // sorted
-	Since  time.Time           `json:"since"`
+	Since  time.Time           `json:"since"`  // of the first pass that found it
 }

@@ -10,26 +10,26 @@ import (
 
 // EndedCommand is a command that ends in this pass.
 type EndedCommand struct {
-	Command string // its id
-	Reason  v1.DisruptionReason
-	Claims  []string // NodeClaims that it is about and that still exist, sorted
-	Unused  []string // of a command taken back: replacements that nothing runs on, sorted
-	Why     string
+	Command string              // its id; empty where only a taint is left of it
+	Reason  v1.DisruptionReason // of the command; empty without one and for sleep
+	Claims  []string            // NodeClaims that it is about and that still exist, sorted
+	Unused  []string            // of a command taken back: replacements that nothing runs on, sorted
+	Why     string              // a sentence: what ends it
 }
 
 // WithdrawnProposal is a proposal that does not hold any more.
 type WithdrawnProposal struct {
-	Reason v1.DisruptionReason
-	Claims []string // sorted
-	Why    string
+	Reason v1.DisruptionReason // that it was proposed for
+	Claims []string            // sorted
+	Why    string              // a sentence: what holds no more
 }
 
 // NotDisrupted is a node that stays, with the reason.
 type NotDisrupted struct {
-	Claim, Node string
-	Pool        string
-	Reason      IneligibleReason
-	Why         string // a sentence
+	Claim, Node string           // names of NodeClaim and node
+	Pool        string           // NodePool; empty where the claim names none
+	Reason      IneligibleReason // a word, for metrics and events
+	Why         string           // a sentence
 }
 
 // String says it in one line.
@@ -38,7 +38,7 @@ func (s NotDisrupted) String() string { return fmt.Sprintf("not disrupting %s: %
 // BudgetExhausted is a pool that has nodes, and whose budgets let none of them go for these reasons, however few are
 // out of service.
 type BudgetExhausted struct {
-	Pool    string
+	Pool    string                // name of the NodePool
 	Reasons []v1.DisruptionReason // sorted
 }
 
@@ -47,16 +47,16 @@ type Plan struct {
 	Begin    []Command      // confirmed: mark, replace, taint
 	Finish   []EndedCommand // replaced: delete the claims
 	RollBack []EndedCommand // failed: take the taint and the marks away
-	// NodeClaims whose nodes take no more pods because a NodeRollout rolls them back, and those that it does not any
-	// more; sorted
-	TaintFailed   []string `json:",omitempty"`
+	// NodeClaims whose nodes take no more pods because a NodeRollout rolls them back, sorted
+	TaintFailed []string `json:",omitempty"`
+	// those that it does not roll back any more, sorted
 	UntaintFailed []string `json:",omitempty"`
-	// NodeClaims whose nodes take no pods while a NodeRollout drains another of a previous revision, and those that do
-	// again; sorted
-	TaintPrevious   []string            `json:",omitempty"`
+	// NodeClaims whose nodes take no pods while a NodeRollout drains another of a previous revision, sorted
+	TaintPrevious []string `json:",omitempty"`
+	// those whose nodes take pods again, sorted
 	UntaintPrevious []string            `json:",omitempty"`
 	Proposed        []Command           // held back until a later pass confirms them
-	Withdrawn       []WithdrawnProposal `json:",omitempty"`
+	Withdrawn       []WithdrawnProposal `json:",omitempty"` // proposals of earlier passes that do not hold any more
 	Reported        []Command           // of pools that only report
 	Waiting         []string            // commands under way, and what each waits for
 	Starting        []string            `json:",omitempty"` // replacements that they wait for; not told in words

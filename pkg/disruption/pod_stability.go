@@ -19,9 +19,9 @@ type PodStability struct {
 // StabilityNote tells of the pods on a NodeClaim's node when one last came, ended or began to end, zero while nobody
 // knows. It tells whether the consolidateAfter of its pool is over since then.
 type StabilityNote struct {
-	Claim          string
-	LastPodEvent   time.Time
-	Consolidatable bool
+	Claim          string    // name of the NodeClaim
+	LastPodEvent   time.Time // in whole seconds
+	Consolidatable bool      // whether the condition is to be True
 }
 
 // podStabilityOf returns since when the pods of the node are the same: what the pass before saw, else what the claim

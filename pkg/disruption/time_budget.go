@@ -9,8 +9,8 @@ import (
 // Each of them halves what a pass asks, so that the next ones end; where even one question is too much, nothing is
 // asked any more, and what is under way still goes on.
 type Overruns struct {
-	Times int       `json:"times,omitempty"`
-	Since time.Time `json:"since,omitzero"` // of the last of them, or since it was forgiven
+	Times int       `json:"times,omitempty"` // passes that are not forgiven yet
+	Since time.Time `json:"since,omitzero"`  // of the last of them, or since it was forgiven
 }
 
 const (

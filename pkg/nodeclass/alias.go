@@ -14,8 +14,8 @@ import (
 // Parameter is an SSM parameter that holds the id of an image, with what an instance type must be to boot it besides
 // having its architecture. One parameter may stand for several kinds of types.
 type Parameter struct {
-	Path     string
-	Variants [][]corev1.NodeSelectorRequirement
+	Path     string                             // its name in SSM
+	Variants [][]corev1.NodeSelectorRequirement // a type meets all that one of them says
 }
 
 // AliasError says that an alias does not go with the cluster's version.

@@ -42,10 +42,10 @@ const (
 
 // DryRunVerdict is the result of a rehearsed launch of a class.
 type DryRunVerdict struct {
-	Reason  string `json:"reason,omitempty"` // why nothing can be launched; empty when it can
-	Message string `json:"message,omitempty"`
-	Unknown bool   `json:"-"` // EC2 could not be asked: the condition stays as it is
-	Keep    bool   `json:"-"` // the verdict holds for a while, unless the class changes
+	Reason  string `json:"reason,omitempty"`  // why nothing can be launched; empty when it can
+	Message string `json:"message,omitempty"` // a sentence that goes with Reason
+	Unknown bool   `json:"-"`                 // EC2 could not be asked: the condition stays as it is
+	Keep    bool   `json:"-"`                 // the verdict holds for a while, unless the class changes
 }
 
 // AfterDeployment is the verdict for a stack that was deployed at that time, zero for not known: in the first minutes

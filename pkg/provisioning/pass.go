@@ -21,8 +21,9 @@ import (
 // Decision holds what a pass decides.
 type Decision struct {
 	Replacements []interruption.PendingReplacement // nodes to be left, as far as budgets let them go now
-	Plan         plan.Plan
-	Aside        []cluster.Aside // what the decision fails about: it is to be in the next pass's snapshot
+	Plan         plan.Plan                         // what is launched, removed and refused
+	// what the decision fails about: it is to be in the next pass's snapshot
+	Aside []cluster.Aside
 }
 
 // mostTries bounds how often a pass is decided anew in search of what the decision fails about.

@@ -13,10 +13,10 @@ import (
 // Plan holds what is to be done about a rollout: to keep the class as a revision, to store the status, to tell of
 // it, and to forget revisions. They are done in this order, and each may be repeated.
 type Plan struct {
-	Keep   string // the revision to keep; empty for none
-	Status cluster.RolloutStatus
-	Events []cluster.Event
-	Forget []string // revisions
+	Keep   string                // the revision to keep; empty for none
+	Status cluster.RolloutStatus // to be stored, unchanged parts included
+	Events []cluster.Event       // to write, in this order
+	Forget []string              // revisions
 }
 
 // mostFailed caps the failed revisions that are remembered, mostTold the tried nodes.

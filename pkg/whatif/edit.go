@@ -20,12 +20,12 @@ const (
 
 // Edit is one change of one object.
 type Edit struct {
-	Kind      string `json:"kind"` // NodePool, Pod and so on; a Pod stands for the object that makes it
-	Namespace string `json:"namespace,omitempty"`
-	Name      string `json:"name"`
-	Field     string `json:"field"`          // what is changed, as a path in the object
-	From      string `json:"from,omitempty"` // empty for what is added
-	To        string `json:"to,omitempty"`   // empty for what is removed
+	Kind      string `json:"kind"`                // NodePool, Pod and so on; a Pod stands for the object that makes it
+	Namespace string `json:"namespace,omitempty"` // empty for what has none
+	Name      string `json:"name"`                // of the object
+	Field     string `json:"field"`               // what is changed, as a path in the object
+	From      string `json:"from,omitempty"`      // empty for what is added
+	To        string `json:"to,omitempty"`        // empty for what is removed
 	// a command that makes it, or file and path; empty until whoever has the objects adds it
 	Place string `json:"place,omitempty"`
 
@@ -73,7 +73,7 @@ func (e Edit) String() string {
 
 // Change is one edit, or two where no single one helps, that changes the answer.
 type Change struct {
-	Edits []Edit `json:"edits"`
+	Edits []Edit `json:"edits"` // one, or two that are made together
 	ChangeEffect
 }
 
@@ -109,7 +109,7 @@ type Answer struct {
 	Unasked int `json:"unasked,omitempty"`
 	// questions that were asked, and the work that they were
 	Questions int `json:"questions"`
-	Work      int `json:"work"`
+	Work      int `json:"work"` // in the unit of Limits.Work
 }
 
 // Apply is the snapshot with the change made: of one list the last elements first. The snapshot given is not changed.

@@ -27,9 +27,9 @@ const typeKnownFor = time.Hour
 
 // DriftChange is a change of a NodeClaim's condition Drifted.
 type DriftChange struct {
-	Claim   string
+	Claim   string // name of the NodeClaim
 	Reason  string // empty: it has not drifted, or not any more
-	Message string
+	Message string // a sentence that goes with Reason; empty without one
 }
 
 // DriftChanges are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a

@@ -51,7 +51,7 @@ const (
 
 // Action is one step on one object. Empty fields are not involved.
 type Action struct {
-	Do         ActionKind
+	Do         ActionKind          // what is done; the others say to what, and how
 	Pool       string              // name
 	Claim      string              // name
 	Node       string              // name
@@ -67,13 +67,13 @@ type Action struct {
 	GraceSec   int64               // for DeletePod
 	// for Evict: namespace/name of the PodDisruptionBudget that must allow it, empty for none
 	Budget   string
-	Has      resources.List // for CountPool: what the nodes have, "nodes" included
-	Outcomes []cluster.Registration
-	Zones    []string          // for NoteShifts: ids of zones
-	Labels   map[string]string // for AdoptClaim: what else the claim is to carry
-	Unused   []instancetypes.UnusedNode
-	Warning  bool          // for Tell
-	Every    time.Duration // for Tell: how often it is told at most, zero for every two minutes
+	Has      resources.List             // for CountPool: what the nodes have, "nodes" included
+	Outcomes []cluster.Registration     // for Registrations: how they went
+	Zones    []string                   // for NoteShifts: ids of zones
+	Labels   map[string]string          // for AdoptClaim: what else the claim is to carry
+	Unused   []instancetypes.UnusedNode // for NoteMissing and NoteUseless
+	Warning  bool                       // for Tell: an event of type Warning, not Normal
+	Every    time.Duration              // for Tell: how often it is told at most, zero for every two minutes
 }
 
 // String says the action in one line.

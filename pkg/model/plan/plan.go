@@ -16,10 +16,10 @@ import (
 
 // Plan is the outcome of packing: nodes to launch, pods that fit where there is room already, and unschedulable pods.
 type Plan struct {
-	Launches []Launch
+	Launches []Launch    // nodes to make for pods
 	Existing []Placement // pods that fit on nodes that exist or are on their way
-	Unplaced []Unplaced
-	Skipped  []Skip // pools that took no part
+	Unplaced []Unplaced  // pods that get no place
+	Skipped  []Skip      // pools that took no part
 
 	Fixed    []Launch  `json:",omitempty"` // nodes that static pools lack; they are for no pods, and no part of Price
 	Removals []Removal `json:",omitempty"` // nodes that static pools have too many
@@ -46,13 +46,13 @@ type Plan struct {
 
 // Launch is one node to make.
 type Launch struct {
-	Pool         string
-	Class        string
-	Requirements requirements.Set // what the claim demands, its types, zones and capacity types included
-	Labels       map[string]string
-	Annotations  map[string]string
-	Taints       []cluster.Taint
-	Startup      []cluster.Taint
+	Pool         string                 // name of the NodePool
+	Class        string                 // name of the EC2NodeClass
+	Requirements requirements.Set       // what the claim demands, its types, zones and capacity types included
+	Labels       map[string]string      // of the claim, and so of the node
+	Annotations  map[string]string      // of the claim
+	Taints       []cluster.Taint        // of the node for good
+	Startup      []cluster.Taint        // of the node until something takes them away
 	Requests     resources.List         // of the pods and the daemons
 	Pods         []string               // namespace/name, sorted
 	Choice       instancetypes.Offering // the cheapest offering that holds the pods
@@ -70,9 +70,9 @@ type Placement struct {
 
 // Unplaced is an unschedulable pod and every reason for it.
 type Unplaced struct {
-	Pod   string // namespace/name
-	Why   []string
-	Fault bool `json:",omitempty"` // no rule keeps it from a place: the decision fails about it
+	Pod   string   // namespace/name
+	Why   []string // sentences, at least one
+	Fault bool     `json:",omitempty"` // no rule keeps it from a place: the decision fails about it
 }
 
 // Message joins the reasons for people.
@@ -99,22 +99,22 @@ func (f Fault) String() string {
 
 // Skip is a pool that took no part in the pass.
 type Skip struct {
-	Pool string
-	Why  string
+	Pool string // name of the NodePool
+	Why  string // a sentence
 }
 
 // Held are launches of a pool that the ceiling of the cluster does not allow now.
 type Held struct {
-	Pool  string
-	Nodes int
-	Why   string
+	Pool  string // name of the NodePool
+	Nodes int    // launches that are held
+	Why   string // a sentence: which ceiling
 }
 
 // OversizedDaemon is a DaemonSet whose pods fit no type of these pools beside those of smaller DaemonSets.
 type OversizedDaemon struct {
-	DaemonSet string // namespace/name
-	Need      string // of one pod, in words
-	Pools     []string
+	DaemonSet string   // namespace/name
+	Need      string   // of one pod, in words
+	Pools     []string // names of the NodePools
 }
 
 // Message says it for people.
@@ -142,9 +142,9 @@ func (u UnreadPod) Message() string {
 
 // Removal is a NodeClaim that goes because its static pool has too many.
 type Removal struct {
-	Claim string
-	Pool  string
-	Why   string
+	Claim string // name of the NodeClaim
+	Pool  string // name of the NodePool
+	Why   string // a sentence: why this one
 }
 
 // StoppedCapacity is the part of a plan about nodes whose instances are stopped.
@@ -157,7 +157,7 @@ type StoppedCapacity struct {
 
 // Start is a stopped instance that is started for pods.
 type Start struct {
-	Claim string
+	Claim string   // name of the NodeClaim
 	Pods  []string // namespace/name, sorted
 }
 

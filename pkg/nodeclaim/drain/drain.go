@@ -36,7 +36,7 @@ type DrainStep struct {
 	Actions []plan.Action // sorted by pod
 	Waiting []string      // pods still on the node, with the reason, sorted
 	Blocked []string      // those of them that will not go by themselves, sorted
-	Done    bool
+	Done    bool          // no pod is left that drains
 	// a pod that is not known to go yet is protected, or under a budget that allows nothing or has not been asked
 	Held bool
 }

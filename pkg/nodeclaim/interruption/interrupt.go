@@ -61,9 +61,9 @@ const (
 
 // Response holds what a notice asks for. The zero value asks for nothing.
 type Response struct {
-	Claim cluster.Claim
-	Found bool
-	Final bool // not found, and the instance cannot turn out to be ours later
+	Claim cluster.Claim // of the instance; zero unless Found
+	Found bool          // a claim has the instance
+	Final bool          // not found, and the instance cannot turn out to be ours later
 	// not found, and worth deciding again when launches have been written down
 	Later       bool
 	DeleteClaim bool // false when it is being deleted already
@@ -73,18 +73,18 @@ type Response struct {
 	First       time.Time
 	Unavailable []instancetypes.UnavailableOffering // offerings not to be bought for a while, without Until
 	Leave       ReplaceRequest                      // the node is to be left, replacement first; zero for not
-	Pods        PodRemoval
-	Release     bool // the instance is gone: let go of node and claim
-	Drain       bool // lifecycle has something to do now
-	Provide     bool // provision has something to do now
-	Tell        []NoticeEvent
-	Why         string // what was decided, for the log
+	Pods        PodRemoval                          // what becomes of its pods beside a drain
+	Release     bool                                // the instance is gone: let go of node and claim
+	Drain       bool                                // lifecycle has something to do now
+	Provide     bool                                // provision has something to do now
+	Tell        []NoticeEvent                       // events to write, in this order
+	Why         string                              // what was decided, for the log
 }
 
 // NoticeEvent is an event to write onto the claim and its node.
 type NoticeEvent struct {
-	Warning         bool
-	Reason, Message string
+	Warning         bool   // of type Warning, not Normal
+	Reason, Message string // a word, and a sentence
 }
 
 // Interrupted decides about a warning that EC2 takes an instance back: the offering is unavailable, the claim is marked

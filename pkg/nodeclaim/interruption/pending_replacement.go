@@ -13,10 +13,10 @@ import (
 
 // PendingReplacement is a node that is to be left, and whether it may be now.
 type PendingReplacement struct {
-	Claim string
-	Node  string // empty while there is none
-	Leave ReplaceRequest
-	Wait  string // why not now; empty if it may go as soon as its pods have room on nodes that are ready
+	Claim string         // name of the NodeClaim
+	Node  string         // empty while there is none
+	Leave ReplaceRequest // why and until when; never zero
+	Wait  string         // why not now; empty if it may go as soon as its pods have room on nodes that are ready
 }
 
 // AdmitWithinBudgets says of every claim that is to be left whether it may be now, the most urgent first. A node that

@@ -50,7 +50,7 @@ func ChoiceFor(pool map[string]string, stack RebalanceChoice) RebalanceChoice {
 
 // ReplaceRequest says that a node is to be left. The zero value says it is not.
 type ReplaceRequest struct {
-	Cause Kind
+	Cause Kind      // of the notice; empty for a node that stays
 	Since time.Time // of the notice
 	Until time.Time // when EC2 acts, or when trying to replace the node ends
 }

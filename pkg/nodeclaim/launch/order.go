@@ -9,8 +9,8 @@ import (
 
 // Order is one CreateFleet request of type instant, for one instance or for as many as a batch has claims.
 type Order struct {
-	ClaimName string // empty in an order for a batch
-	ClaimUID  string
+	ClaimName string        // empty in an order for a batch
+	ClaimUID  string        // empty in an order for a batch
 	Batch     cluster.Batch // zero in an order for one claim
 	// instancetypes.Spot, instancetypes.OnDemand or instancetypes.Reserved; one request has exactly one
 	CapacityType string
@@ -29,13 +29,13 @@ type Order struct {
 // Template is a launch template with the overrides that use it. Its name is a hash of everything in it but the
 // overrides, so that a template of that name, once made, never has to be changed.
 type Template struct {
-	Name              string
-	ImageID           string
-	UserData          string // base64; empty for none
-	InstanceProfile   string // name of the profile
-	BlockDevices      []BlockDevice
-	NetworkInterfaces []NetworkInterface // security groups ride on these and nowhere else
-	Metadata          Metadata
+	Name              string               // begins with the prefix of the cluster
+	ImageID           string               // AMI
+	UserData          string               // base64; empty for none
+	InstanceProfile   string               // name of the profile
+	BlockDevices      []BlockDevice        // of the class, else of its image family; none leaves the image its own
+	NetworkInterfaces []NetworkInterface   // security groups ride on these and nowhere else
+	Metadata          Metadata             // metadata options of the instance
 	Monitoring        bool                 // detailed monitoring
 	NestedVirtual     string               // CpuOptions.NestedVirtualization: enabled, disabled or empty for unset
 	Enclave           bool                 // EnclaveOptions.Enabled
@@ -51,8 +51,8 @@ type Template struct {
 // Override is one offering that the request may be served from.
 type Override struct {
 	instancetypes.OfferingKey
-	SubnetID string
-	ImageID  string
+	SubnetID string  // in the zone of the offering
+	ImageID  string  // AMI for the type
 	Price    float64 // USD per hour; also the priority
 	Pods     int64   // that a node of the type takes, and so addresses of the subnet
 }
@@ -60,35 +60,35 @@ type Override struct {
 // BlockDevice is a volume of the instance. Zero values are left out of the request.
 type BlockDevice struct {
 	Device                   string // such as /dev/xvda
-	SizeGiB                  int32
-	VolumeType               string
-	IOPS                     int32
-	Throughput               int32 // MiB/s
-	VolumeInitializationRate int32 // MiB/s
-	Encrypted                *bool
-	DeleteOnTermination      *bool
-	KMSKeyID                 string
-	SnapshotID               string
+	SizeGiB                  int32  // 0 for the size of the snapshot
+	VolumeType               string // such as gp3
+	IOPS                     int32  // I/O operations per second
+	Throughput               int32  // MiB/s
+	VolumeInitializationRate int32  // MiB/s
+	Encrypted                *bool  // nil leaves it to the account
+	DeleteOnTermination      *bool  // nil leaves it to EC2
+	KMSKeyID                 string // key id or ARN
+	SnapshotID               string // that it is made of
 }
 
 // NetworkInterface is a network interface made at launch.
 type NetworkInterface struct {
-	CardIndex          int32
-	DeviceIndex        int32
-	Type               string // interface, efa or efa-only; empty leaves it unset
-	SecurityGroupIDs   []string
-	AssociatePublicIP  *bool // nil lets the subnet decide
-	IPv4PrefixCount    int32 // 0 leaves it unset
-	IPv6AddressCount   int32 // 0 leaves it unset
-	PrimaryIPv6        bool
-	ConnectionTracking *ConnectionTracking
+	CardIndex          int32               // network card
+	DeviceIndex        int32               // on that card; 0 on card 0 is the primary one
+	Type               string              // interface, efa or efa-only; empty leaves it unset
+	SecurityGroupIDs   []string            // of the class
+	AssociatePublicIP  *bool               // nil lets the subnet decide
+	IPv4PrefixCount    int32               // 0 leaves it unset
+	IPv6AddressCount   int32               // 0 leaves it unset
+	PrimaryIPv6        bool                // its first IPv6 address does not change
+	ConnectionTracking *ConnectionTracking // nil leaves it to EC2
 }
 
 // ConnectionTracking holds idle time-outs of tracked connections, in seconds; 0 leaves one unset.
 type ConnectionTracking struct {
-	TCPEstablishedSec int32
-	UDPStreamSec      int32
-	UDPSec            int32
+	TCPEstablishedSec int32 // of TCP connections
+	UDPStreamSec      int32 // of UDP flows with several packets each way
+	UDPSec            int32 // of UDP flows with one packet or one way
 }
 
 // Metadata says how the instance reaches its metadata service. Tags in metadata are always disabled, because tag keys
@@ -96,7 +96,7 @@ type ConnectionTracking struct {
 type Metadata struct {
 	HTTPEndpoint string // enabled or disabled
 	HTTPProtocol string // HttpProtocolIpv6: enabled, disabled, or empty where the region does not know it
-	HopLimit     int32
+	HopLimit     int32  // of responses; pods without the network of the host need 2
 	HTTPTokens   string // required or optional
 }
 
@@ -109,8 +109,8 @@ type ReservationSelection struct {
 
 // Tag is a tag of an EC2 resource.
 type Tag struct {
-	Key   string
-	Value string
+	Key   string // at most 128 characters
+	Value string // may be empty
 }
 
 // Offerings lists all offerings that the order asks for, in the order of the templates.

@@ -13,12 +13,12 @@ import (
 
 // Launched holds what a launch writes into its claim.
 type Launched struct {
-	ProviderID  string
-	ImageID     string
+	ProviderID  string            // aws:///zone/id
+	ImageID     string            // AMI that it runs
 	Labels      map[string]string // all that were not on the claim, or had another value
-	Annotations map[string]string
-	Capacity    resources.List
-	Allocatable resources.List
+	Annotations map[string]string // of the order
+	Capacity    resources.List    // of the type, as the node will have it
+	Allocatable resources.List    // Capacity without what is reserved for the system
 }
 
 // LaunchResult tells what to write into the claim c, for which order o started, or had started before, the instance i

@@ -17,7 +17,7 @@ import (
 
 // Plan holds what one pass does.
 type Plan struct {
-	Actions []plan.Action
+	Actions []plan.Action // in the order in which they are taken
 	// Busy says that some object has a next step soon, so that it is worth looking again in a second.
 	Busy bool
 	// Faults are the objects about which the decision fails. They stay as they are.

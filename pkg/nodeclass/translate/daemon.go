@@ -35,7 +35,7 @@ const (
 
 // PodList is all pods, and what else was seen of them on the way.
 type PodList struct {
-	Pods   []cluster.Pod
+	Pods   []cluster.Pod         // in the order of SortedPods
 	newest map[string]liveDaemon // by UID of the DaemonSet
 }
 
@@ -124,8 +124,8 @@ func daemonWeight(d *cluster.Pod) int64 {
 
 // DaemonTemplate is a DaemonSet as the pod that its template makes.
 type DaemonTemplate struct {
-	Pod        cluster.Pod
-	generation string // of the template
+	Pod        cluster.Pod // without a name of its own
+	generation string      // of the template
 }
 
 // NewDaemonTemplate translates a DaemonSet.

@@ -16,8 +16,8 @@ import (
 // DeviceClass holds what matters of a DeviceClass.
 type DeviceClass struct {
 	cluster.DeviceClass
-	Version  string
-	Created  time.Time
+	Version  string    // resourceVersion
+	Created  time.Time // creationTimestamp, UTC
 	selector deviceSelector
 	group    string            // the oldest class that selects the same devices, which may be itself: see GroupClasses
 	taints   []DeviceTaintRule // that taint devices of new nodes: see TaintClasses

@@ -14,14 +14,14 @@ import (
 // PodFields holds the parts of a ListedPod, for whoever stores pods. Pods of one shape have the same pointer. Times are
 // seconds of the epoch. What it points to must not be changed.
 type PodFields struct {
-	Shape        *cluster.Pod // without what stands below
-	Name, UID    string
-	Node         string
-	Labels       map[string]string
-	NodeAffinity [][]requirements.Requirement
-	Claims       []string // names of volume claims
+	Shape        *cluster.Pod                 // without what stands below
+	Name, UID    string                       // of the pod
+	Node         string                       // its name; empty while it has none
+	Labels       map[string]string            // all, those of the shape included
+	NodeAffinity [][]requirements.Requirement // required terms; nil for none
+	Claims       []string                     // names of volume claims
 
-	Created, Started, Bound, ReadySince, Deleting int64
+	Created, Started, Bound, ReadySince, Deleting int64 // those of cluster.Pod with these names
 }
 
 // SharesLabels reports whether the labels are those of the shape.

@@ -15,11 +15,11 @@ const muchUSD = 10
 
 // CostlyNamespace is a namespace for whose pods nodes are launched that cost more than all that run.
 type CostlyNamespace struct {
-	Namespace string
-	Nodes     int     // that any of its pods are for
-	USD       float64 // per hour, of nodes for pods of several namespaces its part of the pods
-	Running   float64 // per hour, of all nodes that Joiner runs
-	Pools     []string
+	Namespace string   // its name
+	Nodes     int      // that any of its pods are for
+	USD       float64  // per hour, of nodes for pods of several namespaces its part of the pods
+	Running   float64  // per hour, of all nodes that Joiner runs
+	Pools     []string // NodePools of the nodes, sorted
 }
 
 // FindCostly lists the namespaces that make Joiner buy as much anew as all else costs, and 10 USD an hour at least, by

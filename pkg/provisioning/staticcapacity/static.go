@@ -20,14 +20,14 @@ const mostRemovals = 100
 type NodeCount struct {
 	Active   int // neither of the following
 	Pending  int // go as soon as what replaces them is there
-	Deleting int
+	Deleting int // marked for deletion
 }
 
 // Plan holds what one pass does about static pools.
 type Plan struct {
-	Launches []plan.Launch
-	Removals []plan.Removal
-	Short    []plan.Skip // pools that lack nodes and cannot get them now
+	Launches []plan.Launch  // nodes that pools lack
+	Removals []plan.Removal // nodes that they have too many
+	Short    []plan.Skip    // pools that lack nodes and cannot get them now
 }
 
 // NextPlan decides what static pools need to have their number of nodes, at most so many launches. types is what a pool

@@ -28,10 +28,10 @@ const (
 
 // Refill holds what buffers lack and have too many.
 type Refill struct {
-	Launches []plan.Launch
-	Removals []plan.Removal
-	Placed   []plan.Placement
-	Unplaced []plan.Unplaced
+	Launches []plan.Launch    // nodes to make and to stop
+	Removals []plan.Removal   // nodes that no buffer needs, or that cannot be used any more
+	Placed   []plan.Placement // pods of buffers that a node is kept for
+	Unplaced []plan.Unplaced  // pods of buffers that no node is kept for, and none can be made
 }
 
 // NextRefill decides what the buffers lack and have too many, at most so many launches. A node that cannot be used any
