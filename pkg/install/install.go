@@ -46,8 +46,8 @@ var amazonRoots []byte
 // AmazonRoots are the certificate authorities, PEM, one of which signs what answers at function URLs.
 func AmazonRoots() []byte { return slices.Clone(amazonRoots) }
 
-// CRDs are NodePool, NodeClaim, NodeOverlay, NodeRollout and EC2NodeClass. The files are part of the program, so an error is a
-// mistake in them.
+// CRDs are NodePool, NodeClaim, NodeOverlay, NodeRollout and EC2NodeClass. The files are part of the program, so an
+// error is a mistake in them.
 func CRDs() ([]*unstructured.Unstructured, error) {
 	return objects("crds")
 }

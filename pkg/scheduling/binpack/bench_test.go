@@ -19,18 +19,6 @@ import (
 	"joiner.sh/pkg/testing/manypods"
 )
 
-// identical is a cluster of n pods of 1 cpu and 2 GiB.
-func identical(b testing.TB, n int) cluster.Snapshot {
-	s := manypods.Services(b, 0)
-	for i := range n {
-		s.Pods = append(s.Pods, cluster.Pod{
-			Namespace: "default", Name: fmt.Sprintf("web-%d", i), Phase: "Pending", Unscheduled: true,
-			Need: resources.List{CPU: 1000, Memory: 2048 * resources.MiB, Pods: 1},
-		})
-	}
-	return s
-}
-
 // mixed is a cluster of n pods in thirty sizes, of which a fifth each keep apart from one another on nodes, stay near
 // one another in a zone, spread over hostnames, spread over zones, and do not care.
 func mixed(b *testing.B, n int) cluster.Snapshot {
@@ -75,7 +63,7 @@ func benchmark(b *testing.B, s cluster.Snapshot) {
 	b.ReportMetric(gap*100, "%gap")
 }
 
-func BenchmarkIdentical5000(b *testing.B) { benchmark(b, identical(b, 5000)) }
+func BenchmarkIdentical5000(b *testing.B) { benchmark(b, manypods.Identical(b, 5000)) }
 func BenchmarkMixed2000(b *testing.B)     { benchmark(b, mixed(b, 2000)) }
 func BenchmarkMixed5000(b *testing.B)     { benchmark(b, mixed(b, 5000)) }
 func BenchmarkServices1000(b *testing.B)  { benchmark(b, manypods.Services(b, 1000)) }

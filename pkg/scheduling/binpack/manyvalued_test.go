@@ -12,12 +12,7 @@ import (
 	"joiner.sh/pkg/model/instancetypes/builtin"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
-	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/packing"
-	"joiner.sh/pkg/scheduling/prices"
-	"joiner.sh/pkg/scheduling/report"
 	"joiner.sh/pkg/testing/plancheck"
-	"joiner.sh/pkg/testing/scenario"
 )
 
 // partitioned is a cluster with one instance type of the real catalog, in a placement group of three partitions, and
@@ -75,43 +70,6 @@ func TestLabelsOfWhichTypesHaveSeveralValues(t *testing.T) {
 				t.Errorf("%s about %s: %s", c.name, key, fault)
 			}
 		}
-	}
-}
-
-// Should a mistake ever put pods together that no node suits, those are without a place, and the others have theirs.
-func TestANodeThatNothingCanBe(t *testing.T) {
-	w, err := scenario.FromText([]string{
-		"type m5.large cpu=2000 mem=8192 milliusd=96\nlabel tenancy default dedicated", "pool default", "pods innocent cpu=2000 mem=100",
-		"pods a cpu=100 mem=100\nselect tenancy=dedicated", "pods b cpu=100 mem=100\nselect tenancy=default",
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
-	pr := packing.NewProblem(w.Snapshot, w.Market)
-	s := pr.Pack(packing.Strategy{Prices: prices.NewPricing(pr), NodeCost: 0.0002})
-	from := slices.IndexFunc(s.Bins, func(b *capacity.Bin) bool {
-		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/a-1" })
-	})
-	to := slices.IndexFunc(s.Bins, func(b *capacity.Bin) bool {
-		return slices.ContainsFunc(b.Load, func(l capacity.PodLoad) bool { return l.Pods[0] == "default/b-1" })
-	})
-	if from < 0 || to < 0 || from == to {
-		t.Fatalf("a is on %d, b on %d of %d nodes", from, to, len(s.Bins))
-	}
-	s.Bins[to].Load = append(s.Bins[to].Load, s.Bins[from].Load...)
-	s.Bins = slices.Delete(s.Bins, from, from+1)
-	launches := (&report.PlanWriter{Solution: s}).PlanLaunches()
-	if len(launches) != 1 || !slices.Equal(launches[0].Pods, []string{"default/innocent-1"}) {
-		t.Errorf("the innocent alone gets a node, not %v", launches)
-	}
-	var homeless []string
-	for _, u := range (report.Explainer{Solution: s}).ExplainUnplaced() {
-		if homeless = append(homeless, u.Pod); !strings.Contains(u.Message(), "planned for the same node") {
-			t.Errorf("%s: %s", u.Pod, u.Message())
-		}
-	}
-	if !slices.Equal(slices.Sorted(slices.Values(homeless)), []string{"default/a-1", "default/b-1"}) {
-		t.Errorf("without a place are %v", homeless)
 	}
 }
 

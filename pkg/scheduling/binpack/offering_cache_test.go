@@ -133,7 +133,7 @@ func TestCachedOfferingsAreWhatIsSold(t *testing.T) {
 // What a cache of offerings has is not used for a market with another price or with nothing, nor for pods that ask for
 // something new.
 func TestCachedOfferingsFollowPricesAndResources(t *testing.T) {
-	s := identical(t, 3)
+	s := manypods.Identical(t, 3)
 	all := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	i := slices.IndexFunc(all, func(x instancetypes.Type) bool { return x.Name == "m5.large" })
 	if i < 0 {

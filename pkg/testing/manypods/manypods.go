@@ -112,3 +112,15 @@ func Sold(s cluster.Snapshot) func(class string) []instancetypes.Type {
 		return known[class]
 	}
 }
+
+// Identical is a cluster of n pods of 1 cpu and 2 GiB.
+func Identical(b testing.TB, n int) cluster.Snapshot {
+	s := Services(b, 0)
+	for i := range n {
+		s.Pods = append(s.Pods, cluster.Pod{
+			Namespace: "default", Name: fmt.Sprintf("web-%d", i), Phase: "Pending", Unscheduled: true,
+			Need: resources.List{CPU: 1000, Memory: 2048 * resources.MiB, Pods: 1},
+		})
+	}
+	return s
+}

@@ -1,4 +1,4 @@
-package binpack
+package search_test
 
 import (
 	"fmt"
@@ -59,7 +59,7 @@ func TestVeryManyPools(t *testing.T) {
 		if problem := packing.NewProblem(s, func(string) []instancetypes.Type { return types }); tick == 0 && (len(problem.Catalog.Offerings) < 250_000 || len(problem.Catalog.Offerings) > 300_000) {
 			t.Errorf("%d offerings are looked at", len(problem.Catalog.Offerings))
 		}
-		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+		p := solve(s, func(string) []instancetypes.Type { return types })
 		for i, l := range p.Launches {
 			for _, name := range l.Pods {
 				if placed[name] {
@@ -92,7 +92,7 @@ func TestFewPoolsThatSellVeryMuch(t *testing.T) {
 	s.Pools = slices.DeleteFunc(s.Pools, func(p cluster.Pool) bool { return p.Labels["team"] == "" })
 	s.Pods = slices.DeleteFunc(s.Pods, func(p cluster.Pod) bool { return p.NodeSelector == nil })
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+	p := solve(s, func(string) []instancetypes.Type { return types })
 	if len(s.Pools) != 99 || len(s.Pods) != 10 || len(p.Unplaced) > 0 {
 		t.Errorf("with %d pools %d of %d pods are unplaced: %v", len(s.Pools), len(p.Unplaced), len(s.Pods), p.Unplaced)
 	}
@@ -137,7 +137,7 @@ func TestReasonsOfManyPools(t *testing.T) {
 	})
 	s.Pools = append(s.Pools, cluster.Pool{Name: "shut", Class: "default", Requirements: requirements.NewSet()})
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+	p := solve(s, func(string) []instancetypes.Type { return types })
 	if len(p.Unplaced) != 1 || len(p.Unplaced[0].Why) > 40+2 {
 		t.Fatalf("unplaced: %v", p.Unplaced)
 	}
@@ -157,7 +157,7 @@ func benchmarkPools(b *testing.B, n int) {
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	b.ReportAllocs()
 	for b.Loop() {
-		if p := PodsFrom(s, func(string) []instancetypes.Type { return types }); len(p.Launches) == 0 {
+		if p := solve(s, func(string) []instancetypes.Type { return types }); len(p.Launches) == 0 {
 			b.Fatal("nothing is launched")
 		}
 	}

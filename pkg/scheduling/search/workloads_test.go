@@ -1,4 +1,4 @@
-package binpack
+package search_test
 
 import (
 	"fmt"
@@ -15,18 +15,18 @@ import (
 	"joiner.sh/pkg/testing/manypods"
 )
 
-// TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change of
-// how nodes are chosen shows here by what it saves or costs.
+// TestPricesOfWorkloads shows what plans for workloads of many kinds cost, beside what no plan can undercut. A change
+// of how nodes are chosen shows here by what it saves or costs.
 func TestPricesOfWorkloads(t *testing.T) {
 	t.Parallel()
 	empty := manypods.Services(t, 0)
 	types := instancetypes.ResolveTypes(empty.Catalog, empty.Classes[0], nil, empty.Now)
-	datadriven.RunTest(t, "testdata_prices/workloads", func(t *testing.T, d *datadriven.TestData) string {
+	datadriven.RunTest(t, "testdata/workloads", func(t *testing.T, d *datadriven.TestData) string {
 		if d.Cmd != "workload" {
 			d.Fatalf(t, "unknown command %s", d.Cmd)
 		}
 		s := workload(t, d, empty)
-		p := PodsFrom(s, func(string) []instancetypes.Type { return types })
+		p := solve(s, func(string) []instancetypes.Type { return types })
 		if p.LowerBoundUSD > p.TotalPrice()*(1+1e-9) {
 			t.Errorf("%s: the plan costs less than its bound", d.Pos)
 		}
@@ -45,8 +45,8 @@ func TestPricesOfWorkloads(t *testing.T) {
 //
 //	workload apps=20 seed=3 [cores=8] [rules=(zone,host)] [family=(m5,c5)] [capacity=on-demand] [cpu=(2,4)] [nodes=3 [full]]
 //
-// A pod asks for at most so many cores, each deployment has one of the rules or none, and there are so many nodes, empty
-// or with a third to all of their room left.
+// A pod asks for at most so many cores, each deployment has one of the rules or none, and there are so many nodes,
+// empty or with a third to all of their room left.
 func workload(t *testing.T, d *datadriven.TestData, empty cluster.Snapshot) cluster.Snapshot {
 	t.Helper()
 	var apps, cores, nodes int

@@ -1,4 +1,4 @@
-package binpack
+package search_test
 
 import (
 	"fmt"
@@ -34,8 +34,8 @@ func TestEvictedPodsComeToTheNodesOfTheirForerunners(t *testing.T) {
 	}
 }
 
-// A place goes to a pod of the same controller that has none, where the one that it was for waits no more. Pods are tried
-// on the other claim first as a rule.
+// A place goes to a pod of the same controller that has none, where the one that it was for waits no more. Pods are
+// tried on the other claim first as a rule.
 func TestOnlySuccessorsHaveThePlacesOfOthers(t *testing.T) {
 	claims := []string{"type m.l cpu=4000 mem=16384 milliusd=200", "type m.s cpu=2000 mem=8192 milliusd=100", "pool p",
 		"claim c0 pool=p type=m.l zone=a"}

@@ -1,4 +1,4 @@
-package binpack
+package search_test
 
 import (
 	"fmt"
@@ -14,8 +14,8 @@ import (
 	"joiner.sh/pkg/testing/scenario"
 )
 
-// Nodes that join with less than their type is estimated to have, of whatever resource: two of a type tell, and the next
-// pass takes another type. A node that says what no such type can have is not believed.
+// Nodes that join with less than their type is estimated to have, of whatever resource: two of a type tell, and the
+// next pass takes another type. A node that says what no such type can have is not believed.
 func TestNodesThatTurnOutSmallerAreNotBoughtForEver(t *testing.T) {
 	for _, c := range []struct {
 		name, need string

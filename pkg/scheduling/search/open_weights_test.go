@@ -1,4 +1,4 @@
-package binpack
+package search_test
 
 import (
 	"fmt"

@@ -1,10 +1,11 @@
-package binpack
+package search_test
 
 import (
 	"testing"
 
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/testing/manypods"
 	"joiner.sh/pkg/testing/scenario"
 	"joiner.sh/pkg/testing/shortrun"
 )
@@ -33,17 +34,17 @@ func spotShares(p plan.Plan, types []instancetypes.Type) (most float64, nodes in
 // A fleet for pods that are all alike is not of one type in one zone, costs little more for that, and its claims stay
 // as flexible as spot wants them.
 func TestSpotIsNotAllInOnePlace(t *testing.T) {
-	s := identical(t, 2000)
+	s := manypods.Identical(t, 2000)
 	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
 	sells := func(string) []instancetypes.Type { return types }
 	s.Rules.MaxSpotPoolFraction = 1
-	free := PodsFrom(s, sells)
+	free := solve(s, sells)
 	if share, _ := spotShares(free, types); share < 0.9 {
 		t.Errorf("without a limit the fullest place has %.2f, which tests nothing", share)
 	}
 	for _, c := range []struct{ limit, dearer float64 }{{0.8, 1.01}, {0.5, 1.02}, {0.2, 1.06}} {
 		s.Rules.MaxSpotPoolFraction = c.limit
-		p := PodsFrom(s, sells)
+		p := solve(s, sells)
 		if share, _ := spotShares(p, types); share > c.limit {
 			t.Errorf("limit %v: the fullest place has %.3f", c.limit, share)
 		}

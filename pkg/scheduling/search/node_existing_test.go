@@ -1,4 +1,4 @@
-package binpack
+package search_test
 
 import (
 	"fmt"
@@ -17,7 +17,7 @@ func TestANodeThatHasNotToldWhatItHas(t *testing.T) {
 		t.Fatal(err)
 	}
 	w.Snapshot.Nodes[0].Allocatable = resources.List{}
-	p := PodsFrom(w.Snapshot, w.Market)
+	p := decide(w)
 	if len(p.Launches) != 1 || len(p.Existing)+len(p.Unplaced) > 0 {
 		t.Errorf("want one new node:\n%s", p)
 	}
@@ -35,7 +35,7 @@ func TestAClaimThatNobodyMayDelete(t *testing.T) {
 		w.Snapshot.Rules.LaunchTimeout, w.Snapshot.Rules.RegistrationTimeout = 5*time.Minute, 15*time.Minute
 		w.Snapshot.Claims[0].Created = w.Snapshot.Now.Add(-age)
 		w.Snapshot.Pools[0].Limits, w.Snapshot.Pools[0].Limited = resources.List{CPU: 3000}, []string{resources.CPU}
-		p := PodsFrom(w.Snapshot, w.Market)
+		p := decide(w)
 		if got := fmt.Sprintf("existing %d, launches %d", len(p.Existing), len(p.Launches)); got != want {
 			t.Errorf("%s old: %s, want %s\n%s", age, got, want, p)
 		}
