@@ -90,7 +90,7 @@ func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	sumDigests(&d, ps.state.snapshot.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
 	sumDigests(&d, ps.state.snapshot.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
 	sumDigests(&d, ps.state.snapshot.Namespaces, func(x *inputDigest, n *cluster.Namespace) { x.asJSON(n) })
-	sumDigests(&d, ps.state.snapshot.Budgets, func(x *inputDigest, b *cluster.Budget) { x.asJSON(b) })
+	sumDigests(&d, ps.state.snapshot.Budgets, func(x *inputDigest, b *cluster.PodDisruptionBudget) { x.asJSON(b) })
 	sumDigests(&d, ps.state.snapshot.Pools, func(x *inputDigest, p *cluster.Pool) { x.addPool(ps.state, ps.budget, p) })
 	sumDigests(&d, ps.eval.driftBaseline.snapshot.Pods, (*inputDigest).addPod)
 	sumDigests(&d, ps.eval.driftBaseline.snapshot.Nodes, (*inputDigest).addNode)

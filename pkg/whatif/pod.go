@@ -96,7 +96,7 @@ func podsOn(s cluster.Snapshot, node string) []pods {
 }
 
 // selected returns how many of the pods the budget is about.
-func selected(b cluster.Budget, on []pods) (n int64) {
+func selected(b cluster.PodDisruptionBudget, on []pods) (n int64) {
 	for _, p := range on {
 		if p.Namespace == b.Namespace && b.Selector.Matches(p.Labels) {
 			n += int64(len(p.names))

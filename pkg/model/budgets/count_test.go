@@ -63,7 +63,7 @@ func TestABlockedDrainCountsForNoEmptyNode(t *testing.T) {
 			Claims: []cluster.Claim{{Name: "a", Pool: "gpu", ProviderID: "a", Deleting: now.Add(-c.drainedFor),
 				Conditions: []cluster.Condition{{Type: v1.ConditionInitialized, Status: "True"}}}},
 			Pods:    []cluster.Pod{{Namespace: "default", Name: "p", NodeName: "a", Phase: "Running", Ready: true}},
-			Budgets: []cluster.Budget{{Namespace: "default", Name: "b", Selector: &cluster.Selector{}, DisruptionsAllowed: c.allowed}}}
+			Budgets: []cluster.PodDisruptionBudget{{Namespace: "default", Name: "b", Selector: &cluster.Selector{}, DisruptionsAllowed: c.allowed}}}
 		pool := cluster.Pool{Name: "gpu", Disruption: cluster.Disruption{Budgets: []cluster.NodeBudget{{Every: true, Nodes: "1"}}}}
 		if got, want := budgets.CountNodes(s)["gpu"], (budgets.PoolCount{Total: 1, Gone: 1, Blocked: c.blocked}); got != want {
 			t.Errorf("%s: %+v, want %+v", c.what, got, want)

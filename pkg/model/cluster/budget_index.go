@@ -10,12 +10,12 @@ type BudgetIndex struct {
 
 // namespaceBudgets are the budgets of a namespace, each in one place.
 type namespaceBudgets struct {
-	byLabel map[string]map[string][]*Budget // by a label that its pods have: key, and value
-	others  []*Budget                       // whose selectors name no value
+	byLabel map[string]map[string][]*PodDisruptionBudget // by a label that its pods have: key, and value
+	others  []*PodDisruptionBudget                       // whose selectors name no value
 }
 
 // IndexBudgets returns the index of the budgets, which are not copied.
-func IndexBudgets(budgets []Budget) BudgetIndex {
+func IndexBudgets(budgets []PodDisruptionBudget) BudgetIndex {
 	x := BudgetIndex{byNamespace: map[string]*namespaceBudgets{}}
 	named := map[[3]string]int{} // how many budgets name the value, by namespace, key and value
 	for i := range budgets {
@@ -38,10 +38,10 @@ func IndexBudgets(budgets []Budget) BudgetIndex {
 }
 
 // addBudget files the budget under the requirement whose values are named least.
-func (x BudgetIndex) addBudget(b *Budget, named map[[3]string]int) {
+func (x BudgetIndex) addBudget(b *PodDisruptionBudget, named map[[3]string]int) {
 	in := x.byNamespace[b.Namespace]
 	if in == nil {
-		in = &namespaceBudgets{byLabel: map[string]map[string][]*Budget{}}
+		in = &namespaceBudgets{byLabel: map[string]map[string][]*PodDisruptionBudget{}}
 		x.byNamespace[b.Namespace] = in
 	}
 	var rarest *requirements.Requirement
@@ -61,7 +61,7 @@ func (x BudgetIndex) addBudget(b *Budget, named map[[3]string]int) {
 	}
 	values := in.byLabel[rarest.Key]
 	if values == nil {
-		values = map[string][]*Budget{}
+		values = map[string][]*PodDisruptionBudget{}
 		in.byLabel[rarest.Key] = values
 	}
 	for _, value := range rarest.Values {
@@ -78,12 +78,12 @@ func selectedValues(r requirements.Requirement) []string {
 }
 
 // Selecting returns the budgets that select the pod, in no order.
-func (x BudgetIndex) Selecting(p *Pod) (out []*Budget) {
+func (x BudgetIndex) Selecting(p *Pod) (out []*PodDisruptionBudget) {
 	in := x.byNamespace[p.Namespace]
 	if in == nil {
 		return nil
 	}
-	selects := func(b *Budget) bool { return b.Selector.Matches(p.Labels) }
+	selects := func(b *PodDisruptionBudget) bool { return b.Selector.Matches(p.Labels) }
 	for key, values := range in.byLabel {
 		if value, labelled := p.Labels[key]; labelled {
 			for _, b := range values[value] {

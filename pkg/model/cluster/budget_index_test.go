@@ -29,9 +29,9 @@ func TestBudgetIndex(t *testing.T) {
 			}
 			return requirements.Requirement{Key: key, Values: []string{word(4)}}
 		}
-		var budgets []Budget
+		var budgets []PodDisruptionBudget
 		for i := range r.IntN(12) {
-			b := Budget{Namespace: "ns-" + word(2), Name: fmt.Sprint(i)}
+			b := PodDisruptionBudget{Namespace: "ns-" + word(2), Name: fmt.Sprint(i)}
 			if r.IntN(8) > 0 {
 				b.Selector = &Selector{}
 				for range r.IntN(3) {

@@ -73,7 +73,7 @@ func (p *Pod) sharedClaims() (out []string) {
 // Those in their stead get devices when the last of them is gone, and are not ready before.
 func (o Obstacles) budgetOfSharers(pods []*Pod) string {
 	type share struct {
-		budget *Budget
+		budget *PodDisruptionBudget
 		claim  string
 	}
 	shares := map[share]int32{}

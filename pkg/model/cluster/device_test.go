@@ -42,7 +42,7 @@ func TestBudgetsOfPodsThatShareAClaim(t *testing.T) {
 		{"one of them is not evicted", []*Pod{&first, &static}, 1, ""},
 		{"they share nothing", []*Pod{&first, &other}, 1, ""},
 	} {
-		s := Snapshot{Now: noon, Budgets: []Budget{{Namespace: "default", Name: "x", Selector: selects("app", "a"), DisruptionsAllowed: c.allowed}}}
+		s := Snapshot{Now: noon, Budgets: []PodDisruptionBudget{{Namespace: "default", Name: "x", Selector: selects("app", "a"), DisruptionsAllowed: c.allowed}}}
 		if word, why := s.Obstacles().Of(c.pods); (word == "") != (c.want == "") || !strings.HasPrefix(why, c.want) {
 			t.Errorf("%s: %q %q", c.what, word, why)
 		}

@@ -9,7 +9,7 @@ import (
 
 // What a PodDisruptionBudget has against the eviction of a pod: now, and for as long as it is as it is.
 func TestWhichBudgetsHoldPodsBack(t *testing.T) {
-	none := Budget{Namespace: "default", Selector: selects("app", "a")}
+	none := PodDisruptionBudget{Namespace: "default", Selector: selects("app", "a")}
 	never := none
 	never.FullyBlocking = true
 	always := never
@@ -26,29 +26,29 @@ func TestWhichBudgetsHoldPodsBack(t *testing.T) {
 	for _, c := range []struct {
 		name       string
 		pod        Pod
-		budgets    []Budget
+		budgets    []PodDisruptionBudget
 		now, never bool
 	}{
 		{"none", ready, nil, false, false},
-		{"one that allows another", ready, []Budget{one}, false, false},
-		{"one without room", ready, []Budget{none}, true, false},
-		{"the same, a pod that is not ready", unready, []Budget{none}, true, false},
-		{"one that never has room", ready, []Budget{never}, true, true},
-		{"the same, a pod that is not ready", unready, []Budget{never}, true, true},
-		{"one that always lets unready pods go", unready, []Budget{always}, false, false},
-		{"the same, a ready pod", ready, []Budget{always}, true, true},
-		{"two", ready, []Budget{one, one}, true, true},
-		{"two that always let unready pods go", unready, []Budget{always, always}, true, true},
-		{"a pod whose image cannot be pulled", with(func(p *Pod) { p.Phase, p.Ready = "Pending", false }), []Budget{never}, false, false},
-		{"the same under two", with(func(p *Pod) { p.Phase, p.Ready = "Pending", false }), []Budget{none, never}, false, false},
-		{"as many healthy pods as it wants, a pod that is not ready", unready, []Budget{enough}, false, false},
-		{"the same, a ready pod", ready, []Budget{enough}, true, true},
-		{"of other pods", ready, []Budget{other, elsewhere, empty}, false, false},
-		{"a pod that tolerates the taint of drained nodes", with(func(p *Pod) { p.Tolerations = []Toleration{tolerates} }), []Budget{never}, false, false},
-		{"a static pod", with(func(p *Pod) { p.Owner = OwnerNode }), []Budget{never}, false, false},
-		{"a pod of a DaemonSet", with(func(p *Pod) { p.Owner = OwnerDaemonSet }), []Budget{never}, true, true},
-		{"a pod that has ended", with(func(p *Pod) { p.Phase = "Failed" }), []Budget{never}, false, false},
-		{"a pod that is ending", with(func(p *Pod) { p.Deleting = noon }), []Budget{never}, false, false},
+		{"one that allows another", ready, []PodDisruptionBudget{one}, false, false},
+		{"one without room", ready, []PodDisruptionBudget{none}, true, false},
+		{"the same, a pod that is not ready", unready, []PodDisruptionBudget{none}, true, false},
+		{"one that never has room", ready, []PodDisruptionBudget{never}, true, true},
+		{"the same, a pod that is not ready", unready, []PodDisruptionBudget{never}, true, true},
+		{"one that always lets unready pods go", unready, []PodDisruptionBudget{always}, false, false},
+		{"the same, a ready pod", ready, []PodDisruptionBudget{always}, true, true},
+		{"two", ready, []PodDisruptionBudget{one, one}, true, true},
+		{"two that always let unready pods go", unready, []PodDisruptionBudget{always, always}, true, true},
+		{"a pod whose image cannot be pulled", with(func(p *Pod) { p.Phase, p.Ready = "Pending", false }), []PodDisruptionBudget{never}, false, false},
+		{"the same under two", with(func(p *Pod) { p.Phase, p.Ready = "Pending", false }), []PodDisruptionBudget{none, never}, false, false},
+		{"as many healthy pods as it wants, a pod that is not ready", unready, []PodDisruptionBudget{enough}, false, false},
+		{"the same, a ready pod", ready, []PodDisruptionBudget{enough}, true, true},
+		{"of other pods", ready, []PodDisruptionBudget{other, elsewhere, empty}, false, false},
+		{"a pod that tolerates the taint of drained nodes", with(func(p *Pod) { p.Tolerations = []Toleration{tolerates} }), []PodDisruptionBudget{never}, false, false},
+		{"a static pod", with(func(p *Pod) { p.Owner = OwnerNode }), []PodDisruptionBudget{never}, false, false},
+		{"a pod of a DaemonSet", with(func(p *Pod) { p.Owner = OwnerDaemonSet }), []PodDisruptionBudget{never}, true, true},
+		{"a pod that has ended", with(func(p *Pod) { p.Phase = "Failed" }), []PodDisruptionBudget{never}, false, false},
+		{"a pod that is ending", with(func(p *Pod) { p.Deleting = noon }), []PodDisruptionBudget{never}, false, false},
 	} {
 		s := Snapshot{Now: noon, Budgets: c.budgets}
 		if word, why := s.Obstacles().Of([]*Pod{&c.pod}); (word == PodBudgeted) != c.now || (word == "") == c.now {
@@ -94,23 +94,23 @@ func selects(key string, values ...string) *Selector {
 // Nobody may evict a pod whose budget never allows it, or that has two; one that is not ready goes where its one budget
 // says so.
 func TestUnevictable(t *testing.T) {
-	of := func(namespace, app string, blocking, always bool) Budget {
-		return Budget{
+	of := func(namespace, app string, blocking, always bool) PodDisruptionBudget {
+		return PodDisruptionBudget{
 			Namespace: namespace, Selector: &Selector{Requirements: []requirements.Requirement{requirements.Of("app", app)}}, FullyBlocking: blocking,
 			AlwaysAllowUnready: always,
 		}
 	}
 	for _, c := range []struct {
 		name            string
-		budgets         []Budget
+		budgets         []PodDisruptionBudget
 		ready, notReady bool
 	}{
 		{"none", nil, false, false},
-		{"of others", []Budget{of("default", "other", true, false), of("other", "web", true, false)}, false, false},
-		{"one that allows some", []Budget{of("default", "web", false, false)}, false, false},
-		{"one that allows none", []Budget{of("default", "web", true, false)}, true, true},
-		{"one that allows none but unhealthy pods", []Budget{of("default", "web", true, true)}, true, false},
-		{"two", []Budget{of("default", "web", false, true), of("default", "web", false, true)}, true, true},
+		{"of others", []PodDisruptionBudget{of("default", "other", true, false), of("other", "web", true, false)}, false, false},
+		{"one that allows some", []PodDisruptionBudget{of("default", "web", false, false)}, false, false},
+		{"one that allows none", []PodDisruptionBudget{of("default", "web", true, false)}, true, true},
+		{"one that allows none but unhealthy pods", []PodDisruptionBudget{of("default", "web", true, true)}, true, false},
+		{"two", []PodDisruptionBudget{of("default", "web", false, true), of("default", "web", false, true)}, true, true},
 	} {
 		s, pod := Snapshot{Budgets: c.budgets}, Pod{Namespace: "default", Name: "web-1", Labels: map[string]string{"app": "web"}}
 		if got := s.Obstacles().Unevictable(&pod); got != c.notReady {

@@ -22,10 +22,10 @@ type Snapshot struct {
 	Rollouts []Rollout             `json:"rollouts,omitempty"`
 	Stopped  []StoppedBuffer       `json:"stopped,omitempty"` // buffers of stopped capacity
 	// one pod of each DaemonSet: its newest, or as its template makes it
-	Daemons    []Pod       `json:"daemons,omitempty"`
-	Namespaces []Namespace `json:"namespaces,omitempty"`
-	Budgets    []Budget    `json:"budgets,omitempty"`   // PodDisruptionBudgets
-	Instances  []Instance  `json:"instances,omitempty"` // only where the pass asked EC2
+	Daemons    []Pod                 `json:"daemons,omitempty"`
+	Namespaces []Namespace           `json:"namespaces,omitempty"`
+	Budgets    []PodDisruptionBudget `json:"budgets,omitempty"`
+	Instances  []Instance            `json:"instances,omitempty"` // only where the pass asked EC2
 
 	Impaired []Impairment      `json:"impaired,omitempty"` // only where the pass asked EC2
 	Changes  []ScheduledChange `json:"changes,omitempty"`  // only where the pass asked EC2
@@ -167,8 +167,8 @@ type Attachment struct {
 	Shared bool   `json:"shared,omitempty"` // other nodes may attach it at the same time
 }
 
-// Budget is a PodDisruptionBudget.
-type Budget struct {
+// PodDisruptionBudget holds what matters of one for evicting pods.
+type PodDisruptionBudget struct {
 	Namespace          string    `json:"namespace"`
 	Name               string    `json:"name"`
 	Selector           *Selector `json:"selector"`
@@ -187,7 +187,7 @@ type Budget struct {
 }
 
 // String names the budget, and says what is special about its selector.
-func (b Budget) String() string {
+func (b PodDisruptionBudget) String() string {
 	if b.SelectsAll {
 		return b.Namespace + "/" + b.Name + " (its selector is too large: it counts for all pods of the namespace)"
 	}
@@ -318,7 +318,9 @@ func (s Snapshot) PoolOf(name string) (Pool, bool) {
 }
 
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.
-func (b Budget) spares(p *Pod) bool { return (b.AlwaysAllowUnready || b.HealthyEnough) && !p.Ready }
+func (b PodDisruptionBudget) spares(p *Pod) bool {
+	return (b.AlwaysAllowUnready || b.HealthyEnough) && !p.Ready
+}
 
 // Minute counts minutes: what cannot all be done in one pass takes turns by it.
 func (s *Snapshot) Minute() uint64 { return uint64(s.Now.Unix() / 60) }

@@ -14,16 +14,16 @@ import (
 // spares the eviction API questions whose answer is known; what it lets pass, the API judges.
 type DisruptionBudgets struct {
 	index cluster.BudgetIndex
-	left  map[*cluster.Budget]int32
-	stirs map[*cluster.Budget]bool // nil until asked: see ChangesSoon
+	left  map[*cluster.PodDisruptionBudget]int32
+	stirs map[*cluster.PodDisruptionBudget]bool // nil until asked: see ChangesSoon
 }
 
 // mostNamed caps the budgets of a pod that are named.
 const mostNamed = 3
 
 // NewBudgets starts a pass with what the budgets allow now.
-func NewBudgets(all []cluster.Budget) *DisruptionBudgets {
-	b := &DisruptionBudgets{index: cluster.IndexBudgets(all), left: map[*cluster.Budget]int32{}}
+func NewBudgets(all []cluster.PodDisruptionBudget) *DisruptionBudgets {
+	b := &DisruptionBudgets{index: cluster.IndexBudgets(all), left: map[*cluster.PodDisruptionBudget]int32{}}
 	for i := range all {
 		b.left[&all[i]] = all[i].DisruptionsAllowed
 	}
@@ -38,7 +38,7 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 		return true, "", ""
 	}
 	mine := b.index.Selecting(&p)
-	names := lists.Of(mine, func(one *cluster.Budget) string { return one.Namespace + "/" + one.Name })
+	names := lists.Of(mine, func(one *cluster.PodDisruptionBudget) string { return one.Namespace + "/" + one.Name })
 	slices.Sort(names)
 	switch {
 	case len(mine) > 1:
@@ -88,16 +88,16 @@ func (b *DisruptionBudgets) ChangesSoon(node, all []cluster.Pod, now time.Time) 
 	return slices.ContainsFunc(node, func(p cluster.Pod) bool {
 		return waitsFor(p, now) && (p.Terminating() ||
 			slices.ContainsFunc(b.index.Selecting(&p),
-				func(one *cluster.Budget) bool { return b.changingBudgets(all, now)[one] }))
+				func(one *cluster.PodDisruptionBudget) bool { return b.changingBudgets(all, now)[one] }))
 	})
 }
 
 // changingBudgets tells of each budget whether some pod of it comes or goes.
-func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) map[*cluster.Budget]bool {
+func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) map[*cluster.PodDisruptionBudget]bool {
 	if b.stirs != nil {
 		return b.stirs
 	}
-	b.stirs = map[*cluster.Budget]bool{}
+	b.stirs = map[*cluster.PodDisruptionBudget]bool{}
 	for _, p := range all {
 		if p.Terminal() || p.Terminating() && now.After(p.Deleting.Add(stuckAfter)) || !p.Terminating() &&
 			(p.Ready || now.Sub(p.Created) > startsWithin) {

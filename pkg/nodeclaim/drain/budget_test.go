@@ -11,9 +11,9 @@ import (
 
 // Thousands of budgets of a tenant that select all of its pods are told in few words, and cost others nothing.
 func TestManyBudgetsOfATenant(t *testing.T) {
-	var all []cluster.Budget
+	var all []cluster.PodDisruptionBudget
 	for i := range 5000 {
-		all = append(all, cluster.Budget{Namespace: "evil", Name: fmt.Sprintf("b-%04d", i), Selector: &cluster.Selector{}})
+		all = append(all, cluster.PodDisruptionBudget{Namespace: "evil", Name: fmt.Sprintf("b-%04d", i), Selector: &cluster.Selector{}})
 	}
 	b := NewBudgets(all)
 	if ask, _, why := b.takeEviction(cluster.Pod{Namespace: "evil", Name: "p", Phase: "Running"}); ask || len(why) > 300 || !strings.Contains(why, "is under 5000 PodDisruptionBudgets (evil/b-0000, evil/b-0001, evil/b-0002 and 4997 more)") {

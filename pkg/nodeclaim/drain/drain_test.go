@@ -30,7 +30,7 @@ func TestScenarios(t *testing.T) {
 	words := syntax.NewGrammar(nil, "pods", "budgets", "drain deadline= first= pass=")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		var pods []cluster.Pod
-		var budgets []cluster.Budget
+		var budgets []cluster.PodDisruptionBudget
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
 			if err := words.Check(d); err != nil {
 				d.Fatalf(t, "%v", err)
@@ -107,7 +107,7 @@ func at(t *testing.T, s string) time.Time {
 	return noon().Add(d)
 }
 
-func budget(t *testing.T, line string) cluster.Budget {
+func budget(t *testing.T, line string) cluster.PodDisruptionBudget {
 	f := strings.Fields(line)
 	n, err := strconv.ParseInt(f[2], 10, 32)
 	if err != nil {
@@ -117,7 +117,7 @@ func budget(t *testing.T, line string) cluster.Budget {
 	if !elsewhere {
 		namespace, name = "ns", f[0]
 	}
-	return cluster.Budget{Namespace: namespace, Name: name, DisruptionsAllowed: int32(n),
+	return cluster.PodDisruptionBudget{Namespace: namespace, Name: name, DisruptionsAllowed: int32(n),
 		Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", f[1])}}}
 }
 
@@ -183,7 +183,7 @@ func TestMessageNamesTheFirstFew(t *testing.T) {
 
 // A budget allows more soon while one of its pods comes or goes: a drain under it is watched then.
 func TestBudgetsThatChangeSoon(t *testing.T) {
-	budgets := []cluster.Budget{budget(t, "web web 0"), budget(t, "other/web web 0"), budget(t, "db db 0")}
+	budgets := []cluster.PodDisruptionBudget{budget(t, "web web 0"), budget(t, "other/web web 0"), budget(t, "db db 0")}
 	for _, c := range []struct {
 		node, beside string
 		want         bool

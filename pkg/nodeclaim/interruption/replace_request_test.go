@@ -142,7 +142,7 @@ func world(t *testing.T, text string) cluster.Snapshot {
 					t.Fatalf("line %q: %v", l, syntax.UnknownWord("word", w, "always", "elsewhere"))
 				}
 			}
-			b := cluster.Budget{Namespace: "ns", Name: f[1], Selector: appSelector(app), AlwaysAllowUnready: slices.Contains(f, "always")}
+			b := cluster.PodDisruptionBudget{Namespace: "ns", Name: f[1], Selector: appSelector(app), AlwaysAllowUnready: slices.Contains(f, "always")}
 			if slices.Contains(f, "elsewhere") {
 				b.Namespace = "elsewhere"
 			}

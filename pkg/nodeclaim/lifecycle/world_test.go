@@ -77,12 +77,12 @@ func shiftsFrom(a args) *cluster.ZonalShifts {
 }
 
 // budgetFrom reads "pdb web allowed=1", a budget of the pods web-1, web-2 and so on.
-func budgetFrom(a args) cluster.Budget {
+func budgetFrom(a args) cluster.PodDisruptionBudget {
 	n, err := strconv.ParseInt(a.str("allowed", "0"), 10, 32)
 	if err != nil {
 		a.t.Fatal(err)
 	}
-	return cluster.Budget{Namespace: "default", Name: a.name, DisruptionsAllowed: int32(n),
+	return cluster.PodDisruptionBudget{Namespace: "default", Name: a.name, DisruptionsAllowed: int32(n),
 		Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", a.name)}}}
 }
 

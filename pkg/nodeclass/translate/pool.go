@@ -130,8 +130,8 @@ func poolProblem(p *karpv1.NodePool, classes []instancetypes.Class) string {
 const mostBudgetValues, mostBudgetText = 64, 4 << 10
 
 // Budget translates a PodDisruptionBudget. One that selects by too much counts for all pods of its namespace.
-func Budget(b *policyv1.PodDisruptionBudget) cluster.Budget {
-	out := cluster.Budget{
+func Budget(b *policyv1.PodDisruptionBudget) cluster.PodDisruptionBudget {
+	out := cluster.PodDisruptionBudget{
 		Namespace: b.Namespace, Name: b.Name, Selector: selectorFrom(b.Spec.Selector),
 		DisruptionsAllowed: b.Status.DisruptionsAllowed,
 	}

@@ -49,7 +49,7 @@ func TestWhatANodeCostsItsOwner(t *testing.T) {
 
 // What the decisions take from a PodDisruptionBudget, in both forms that its numbers have.
 func TestBudget(t *testing.T) {
-	for text, want := range map[string]cluster.Budget{
+	for text, want := range map[string]cluster.PodDisruptionBudget{
 		`{spec: {maxUnavailable: 1}, status: {disruptionsAllowed: 2}}`:               {DisruptionsAllowed: 2},
 		`{spec: {maxUnavailable: 0}}`:                                                {FullyBlocking: true},
 		`{spec: {maxUnavailable: "0%"}}`:                                             {FullyBlocking: true},

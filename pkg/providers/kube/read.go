@@ -78,7 +78,7 @@ type configuration struct {
 	daemons    []translate.DaemonTemplate
 	namespaces []cluster.Namespace
 	stack      map[string]string // annotations of our namespace
-	budgets    []cluster.Budget
+	budgets    []cluster.PodDisruptionBudget
 	overlays   []cluster.Overlay
 	classes    []instancetypes.Class
 }
@@ -189,12 +189,12 @@ func (r Reader) listNamespaces(ctx context.Context) (out []cluster.Namespace, st
 	return out, stack, err
 }
 
-func (r Reader) listBudgets(ctx context.Context) ([]cluster.Budget, error) {
+func (r Reader) listBudgets(ctx context.Context) ([]cluster.PodDisruptionBudget, error) {
 	out, _, err := listAll(ctx, r.connection, listQuery{place: budgetPath()},
-		func(l *policyv1.PodDisruptionBudgetList) []cluster.Budget {
+		func(l *policyv1.PodDisruptionBudgetList) []cluster.PodDisruptionBudget {
 			return translatePage(l.Items, translate.Budget)
 		})
-	slices.SortFunc(out, func(a, b cluster.Budget) int {
+	slices.SortFunc(out, func(a, b cluster.PodDisruptionBudget) int {
 		return cmp.Or(cmp.Compare(a.Namespace, b.Namespace), cmp.Compare(a.Name, b.Name))
 	})
 	return out, err

@@ -59,7 +59,7 @@ func (p ReadPorts) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 			s.Nodes = append(s.Nodes, nodeCopy(p.w.nodes[name]))
 		}
 		for _, b := range p.w.budgets {
-			s.Budgets = append(s.Budgets, cluster.Budget{Namespace: p.w.namespaceOf(b.app), Name: b.app,
+			s.Budgets = append(s.Budgets, cluster.PodDisruptionBudget{Namespace: p.w.namespaceOf(b.app), Name: b.app,
 				Selector: b.selector, DisruptionsAllowed: max(int32(p.w.availablePods(b)-b.minAvailable), 0)})
 		}
 		s.Follower = p.w.Follower

@@ -111,7 +111,7 @@ func (w *World) addNamespace(d directive) error {
 // addBudget reads "budget web blocking allowed=1 always" with lines such as "app=web", the labels of its pods.
 func (w *World) addBudget(d directive) error {
 	pods, err := selector(d.lines)
-	w.Snapshot.Budgets = append(w.Snapshot.Budgets, cluster.Budget{
+	w.Snapshot.Budgets = append(w.Snapshot.Budgets, cluster.PodDisruptionBudget{
 		Namespace: "default", Name: d.name(), FullyBlocking: d.has("blocking"), Selector: pods,
 		DisruptionsAllowed: int32(d.num("allowed", 0)), AlwaysAllowUnready: d.has("always"),
 	})

@@ -85,7 +85,7 @@ func (s *apiServer) readRest(out *cluster.Snapshot) {
 			out.Daemons = append(out.Daemons, a.pattern)
 		}
 		if a.budget != nil {
-			out.Budgets = append(out.Budgets, cluster.Budget{Namespace: a.pattern.Namespace, Name: a.name,
+			out.Budgets = append(out.Budgets, cluster.PodDisruptionBudget{Namespace: a.pattern.Namespace, Name: a.name,
 				Selector:           a.appSelector(),
 				DisruptionsAllowed: max(int32(s.workloads.allowedEvictions(a)), 0),
 				AlwaysAllowUnready: a.budget.unhealthy})

@@ -51,7 +51,7 @@ func hostileObjects() []hostility {
 		}},
 		{"PodDisruptionBudgets", func(_ *hostileDraw, s *cluster.Snapshot, name string) {
 			for i := range 500 {
-				s.Budgets = append(s.Budgets, cluster.Budget{Namespace: HostileNamespace,
+				s.Budgets = append(s.Budgets, cluster.PodDisruptionBudget{Namespace: HostileNamespace,
 					Name: fmt.Sprintf("%s-%d", name, i), Selector: &cluster.Selector{}})
 			}
 		}},

@@ -170,7 +170,7 @@ func (j *joiner) readSnapshot() cluster.Snapshot {
 	d.Name, d.Owner = j.w.Daemon.Name, cluster.OwnerDaemonSet
 	s.Daemons = []cluster.Pod{*d}
 	for _, b := range j.w.Budgets {
-		s.Budgets = append(s.Budgets, cluster.Budget{Namespace: b.Namespace, Name: b.Name,
+		s.Budgets = append(s.Budgets, cluster.PodDisruptionBudget{Namespace: b.Namespace, Name: b.Name,
 			DisruptionsAllowed: b.Status.DisruptionsAllowed,
 			Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app",
 				b.Spec.Selector.MatchLabels["app"])}}})

@@ -207,8 +207,8 @@ func (c env) checkRest(t *testing.T, s cluster.Snapshot, claim cluster.Claim) {
 	if diff := cmp.Diff(wantNode, n, ignored); diff != "" {
 		t.Errorf("node (-want +got):\n%s", diff)
 	}
-	b := s.Budgets[slices.IndexFunc(s.Budgets, func(b cluster.Budget) bool { return b.Namespace == c.name })]
-	wantBudget := cluster.Budget{Namespace: c.name, Name: "web", FullyBlocking: true,
+	b := s.Budgets[slices.IndexFunc(s.Budgets, func(b cluster.PodDisruptionBudget) bool { return b.Namespace == c.name })]
+	wantBudget := cluster.PodDisruptionBudget{Namespace: c.name, Name: "web", FullyBlocking: true,
 		Selector: &cluster.Selector{Requirements: []requirements.Requirement{requirements.Of("app", "web")}}}
 	if diff := cmp.Diff(wantBudget, b); diff != "" {
 		t.Errorf("budget (-want +got):\n%s", diff)
