@@ -39,7 +39,7 @@ func layers() map[string]layer {
 		"api": model, "install": model, "model": model, "settings": model, "workload": model,
 		"decisionlog": model, "decisionlog/replay": decision, "disruption": decision, "nodeclaim": decision, "nodeclass": decision, "provisioning": decision, "rollout": decision, "whatif": decision,
 		"scheduling": decision, "scheduling/podclass": decision, "scheduling/capacity": decision, "scheduling/podtopology": decision,
-		"scheduling/packing": decision, "scheduling/prices": decision, "scheduling/report": decision, "scheduling/search": decision,
+		"scheduling/cover": decision, "scheduling/packing": decision, "scheduling/lowerbound": decision, "scheduling/prices": decision, "scheduling/report": decision, "scheduling/search": decision,
 		"scheduling/binpack": decision, "cli/accept": decision, "cli/bill": decision, "cli/convert": decision, "cli/doctor": decision, "cli/explain": decision, "cli/forget": decision, "cli/migrate": decision, "cli/release": decision,
 		"cli/status": decision,
 		"providers":  provider, "providers/archive": provider, "providers/discovery": provider, "providers/fleet": provider, "providers/invoke": provider,
@@ -65,13 +65,13 @@ func mayImport() map[layer][]layer {
 // deciders are the rooms that providers must not reach, even indirectly: a provider translates, and does not decide.
 func deciders() []string {
 	return []string{"rollout", "scheduling", "scheduling/podclass", "scheduling/capacity", "scheduling/podtopology",
-		"scheduling/packing", "scheduling/prices", "scheduling/report", "scheduling/search", "scheduling/binpack", "provisioning", "disruption", "decisionlog/replay"}
+		"scheduling/cover", "scheduling/packing", "scheduling/lowerbound", "scheduling/prices", "scheduling/report", "scheduling/search", "scheduling/binpack", "provisioning", "disruption", "decisionlog/replay"}
 }
 
 // floors are the deciding rooms from the lowest to the highest: each knows only rooms before it.
 func floors() []string {
 	return []string{"nodeclaim", "nodeclass", "rollout", "scheduling/podclass", "scheduling/capacity",
-		"scheduling/podtopology", "scheduling", "scheduling/packing", "scheduling/prices", "scheduling/report",
+		"scheduling/podtopology", "scheduling", "scheduling/cover", "scheduling/packing", "scheduling/lowerbound", "scheduling/prices", "scheduling/report",
 		"scheduling/search", "scheduling/binpack", "provisioning", "disruption", "decisionlog/replay", "whatif",
 		"cli/status", "cli/explain", "cli/forget", "cli/migrate", "cli/convert", "cli/doctor", "cli/accept", "cli/release"}
 }

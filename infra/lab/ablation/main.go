@@ -24,7 +24,7 @@ func main() {
 	pack := flag.Bool("pack", false, "pack the workloads by this very program and print a line of JSON for each")
 	layers := flag.String("layers", "infra/lab/ablation/layers.txt", "file with the layers that can be taken out")
 	rooms := flag.String("rooms", "pkg/scheduling/packing,pkg/scheduling/search,pkg/scheduling/lowerbound,"+
-		"pkg/scheduling/prices,pkg/disruption,pkg/disruption/simulator",
+		"pkg/scheduling/cover,pkg/scheduling/prices,pkg/disruption,pkg/disruption/simulator",
 		"folders whose constants are halved and doubled; none when empty")
 	only := flag.String("only", "", "regular expression of the names of variants to try")
 	work := flag.Int("milliseconds", 0, "bound of the work of a plan, as the setting packingMilliseconds; 0 for none")

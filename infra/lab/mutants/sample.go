@@ -16,7 +16,7 @@ import (
 func areas() []string {
 	return []string{"pkg/scheduling/podclass", "pkg/scheduling/capacity", "pkg/scheduling/podtopology",
 		"pkg/scheduling/packing", "pkg/scheduling/prices", "pkg/scheduling/report", "pkg/scheduling/search",
-		"pkg/scheduling/binpack", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption",
+		"pkg/scheduling/binpack", "pkg/scheduling/cover", "pkg/scheduling/lowerbound", "pkg/model/topology", "pkg/disruption",
 		"pkg/disruption/drift", "pkg/model/budgets", "pkg/nodeclaim/launch", "pkg/providers/fleet",
 		"pkg/nodeclaim/lifecycle", "pkg/nodeclaim/drain", "pkg/nodeclaim/interruption", "pkg/nodeclaim/awserrors",
 		"infra/stack"}

@@ -2,6 +2,8 @@ package lowerbound
 
 import (
 	"math"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // enough is the part of the bound by which the fractional fleet may cost more.
@@ -14,8 +16,8 @@ type Solver struct {
 }
 
 // NewSolver returns a solver for the problem.
-func NewSolver(p CoverProblem) *Solver {
-	r := reduceProblem(p)
+func NewSolver(p cover.Problem) *Solver {
+	r := reduceProblem(problem(p))
 	counts := make([]float64, len(p.Classes))
 	for k, c := range p.Classes {
 		counts[k] = c.Count
@@ -46,7 +48,7 @@ func (s *Solver) Reprice(count []float64, limits float64) []float64 {
 }
 
 func (s *solver) generateColumns() ClassPrices {
-	p := s.CoverProblem
+	p := s.problem
 	best := ClassPrices{Value: make([]float64, len(p.Classes)), Least: math.Inf(1)}
 	if s.m.rowCount() == 0 {
 		best.Least = 0
@@ -125,15 +127,15 @@ const (
 	near = 0.9
 )
 
-func newSolver(p CoverProblem) *solver {
+func newSolver(p problem) *solver {
 	dims := 0
 	if len(p.Classes) > 0 {
 		dims = len(p.Classes[0].Need)
 	}
 	limit := p.addLimits(dims)
-	s := &solver{CoverProblem: p, filler: NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offerings)),
+	s := &solver{problem: p, filler: cover.NewFiller(dims, p.Caps), most: make([][]float64, len(p.Offerings)),
 		upper: make([]float64, len(p.Offerings)), prices: make([][]float64, len(p.Offerings)),
-		basis: make([]Basis, len(p.Offerings)), limit: limit}
+		basis: make([]cover.Basis, len(p.Offerings)), limit: limit}
 	s.filler.Value = make([]float64, len(p.Classes))
 	for _, c := range p.Classes {
 		s.filler.Need = append(s.filler.Need, c.Need...)

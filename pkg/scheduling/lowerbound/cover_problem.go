@@ -5,34 +5,11 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/rounding"
+	"joiner.sh/pkg/scheduling/cover"
 )
 
-// CoverProblem holds the pods to be covered, and the nodes that may cover them.
-type CoverProblem struct {
-	Classes   []PriceClass
-	Offerings []NodeOffering
-	Caps      []float64 // by group: how many pods of the group one node may hold
-	Rounds    int       // of column generation at most
-}
-
-// PriceClass is a number of pods that are alike.
-type PriceClass struct {
-	Need  []float64 // by resource, in units of the caller's choice
-	Count float64   // negative for a limited offering
-	Group int32     // the group whose places it takes, -1 for none
-	Kind  int32     // classes of one kind may be on the same offerings, as far as they fit
-	Most  float64   // on one node, beside what fits; 0 for any number
-
-	parts bool // it is no pod but a shape of which pods are parts
-}
-
-// NodeOffering is a node that can be bought any number of times, or one that is there.
-type NodeOffering struct {
-	Price float64
-	Room  []float64 // by resource
-	Holds []int32   // indexes of the classes that may be on it
-	Limit float64   // how many of it there are, at no price; 0 for one that can be bought
-}
+// problem is the covering problem that is solved.
+type problem cover.Problem
 
 // ClassPrices is the outcome.
 type ClassPrices struct {
@@ -58,7 +35,7 @@ const (
 )
 
 // mostOn returns the number of pods of the class, whole ones, that one node with this room can hold.
-func (p CoverProblem) mostOn(k int32, room []float64) float64 {
+func (p problem) mostOn(k int32, room []float64) float64 {
 	c := p.Classes[k]
 	n := math.Inf(1)
 	if c.Most > 0 {
@@ -75,7 +52,7 @@ func (p CoverProblem) mostOn(k int32, room []float64) float64 {
 	if math.IsInf(n, 1) {
 		n = plenty // it takes nothing
 	}
-	if c.parts {
+	if c.Parts {
 		return max(0, n)
 	}
 	return max(0, math.Floor(n+tolerance))
@@ -83,14 +60,14 @@ func (p CoverProblem) mostOn(k int32, room []float64) float64 {
 
 // addLimits adds a class for each offering of which there are so many: a node of it is one pod less of a class that has
 // as many less than none.
-func (p *CoverProblem) addLimits(dims int) []int32 {
+func (p *problem) addLimits(dims int) []int32 {
 	limit := make([]int32, len(p.Offerings))
 	p.Classes = slices.Clone(p.Classes)
 	for i, o := range p.Offerings {
 		limit[i] = -1
 		if o.Limit > 0 {
 			limit[i] = int32(len(p.Classes))
-			p.Classes = append(p.Classes, PriceClass{Need: make([]float64, dims), Count: -o.Limit, Group: -1})
+			p.Classes = append(p.Classes, cover.Class{Need: make([]float64, dims), Count: -o.Limit, Group: -1})
 		}
 	}
 	return limit

@@ -4,13 +4,15 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // One class of pods that fill a node exactly, so that price and bound are known.
 func TestSolveOneClass(t *testing.T) {
-	got := SolvePrices(CoverProblem{
-		Classes:   []PriceClass{{Need: []float64{1, 2}, Count: 100, Group: -1}},
-		Offerings: []NodeOffering{{Price: 3, Room: []float64{10, 25}, Holds: []int32{0}}, {Price: 2, Room: []float64{5, 25}, Holds: []int32{0}}},
+	got := SolvePrices(problem{
+		Classes:   []cover.Class{{Need: []float64{1, 2}, Count: 100, Group: -1}},
+		Offerings: []cover.Offering{{Price: 3, Room: []float64{10, 25}, Holds: []int32{0}}, {Price: 2, Room: []float64{5, 25}, Holds: []int32{0}}},
 		Rounds:    10,
 	})
 	if math.Abs(got.Bound-30) > 1e-5 || math.Abs(got.Value[0]-0.3) > 1e-6 {
@@ -21,9 +23,9 @@ func TestSolveOneClass(t *testing.T) {
 // Two classes of opposite shape belong together: ten of each fill a node for 10 USD per hour, apart they would need
 // twice as many.
 func TestSolveMixesShapes(t *testing.T) {
-	got := SolvePrices(CoverProblem{
-		Classes:   []PriceClass{{Need: []float64{3, 1}, Count: 100, Group: -1}, {Need: []float64{1, 3}, Count: 100, Group: -1}},
-		Offerings: []NodeOffering{{Price: 10, Room: []float64{40, 40}, Holds: []int32{0, 1}}},
+	got := SolvePrices(problem{
+		Classes:   []cover.Class{{Need: []float64{3, 1}, Count: 100, Group: -1}, {Need: []float64{1, 3}, Count: 100, Group: -1}},
+		Offerings: []cover.Offering{{Price: 10, Room: []float64{40, 40}, Holds: []int32{0, 1}}},
 		Rounds:    10,
 	})
 	if math.Abs(got.Bound-100) > 1e-5 || math.Abs(got.Least-100) > 1e-5 {
@@ -34,9 +36,9 @@ func TestSolveMixesShapes(t *testing.T) {
 // An exchange of one pod for parts of smaller ones is wrong where a node holds no parts of them: by their amounts 1.44
 // of the small ones take the place of the large one, but a node holds two of either.
 func TestSolveDropsWrongExchanges(t *testing.T) {
-	got := SolvePrices(CoverProblem{
-		Classes:   []PriceClass{{Need: []float64{4.9, 2}, Count: 1, Group: -1}, {Need: []float64{3.4, 1.3}, Count: 100, Group: -1}},
-		Offerings: []NodeOffering{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+	got := SolvePrices(problem{
+		Classes:   []cover.Class{{Need: []float64{4.9, 2}, Count: 1, Group: -1}, {Need: []float64{3.4, 1.3}, Count: 100, Group: -1}},
+		Offerings: []cover.Offering{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
 		Rounds:    60,
 	})
 	if got.Bound < 49.9 || got.Bound > 50.5 {
@@ -46,9 +48,9 @@ func TestSolveDropsWrongExchanges(t *testing.T) {
 
 // Work grows with the third power of the classes, so those without pods have no part in it.
 func TestClassesWithoutPodsAreNoWork(t *testing.T) {
-	s := NewSolver(CoverProblem{
-		Classes:   []PriceClass{{Need: []float64{1, 2}, Count: 5, Group: -1}, {Need: []float64{2, 1}, Group: -1}},
-		Offerings: []NodeOffering{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
+	s := NewSolver(cover.Problem{
+		Classes:   []cover.Class{{Need: []float64{1, 2}, Count: 5, Group: -1}, {Need: []float64{2, 1}, Group: -1}},
+		Offerings: []cover.Offering{{Price: 1, Room: []float64{10, 10}, Holds: []int32{0, 1}}},
 		Rounds:    10,
 	})
 	if n := s.s.m.rowCount(); n != 1 {
@@ -61,9 +63,9 @@ func TestClassesWithoutPodsAreNoWork(t *testing.T) {
 
 // A group that keeps its pods apart needs a node for each pod.
 func TestSolveGroups(t *testing.T) {
-	got := SolvePrices(CoverProblem{
-		Classes:   []PriceClass{{Need: []float64{1}, Count: 6, Group: 0}, {Need: []float64{2}, Count: 4, Group: 0}, {Need: []float64{1}, Count: 4, Group: -1}},
-		Offerings: []NodeOffering{{Price: 1, Room: []float64{8}, Holds: []int32{0, 1, 2}}},
+	got := SolvePrices(problem{
+		Classes:   []cover.Class{{Need: []float64{1}, Count: 6, Group: 0}, {Need: []float64{2}, Count: 4, Group: 0}, {Need: []float64{1}, Count: 4, Group: -1}},
+		Offerings: []cover.Offering{{Price: 1, Room: []float64{8}, Holds: []int32{0, 1, 2}}},
 		Caps:      []float64{1}, Rounds: 40,
 	})
 	if math.Abs(got.Bound-10) > 0.01 {
@@ -96,14 +98,14 @@ func TestSolveNeverExceedsTheBestFleet(t *testing.T) {
 	}
 }
 
-func small(r *rand.Rand) CoverProblem {
-	p := CoverProblem{Rounds: 1 + r.IntN(12)}
+func small(r *rand.Rand) problem {
+	p := problem{Rounds: 1 + r.IntN(12)}
 	dims := 1 + r.IntN(3)
 	for range r.IntN(3) {
 		p.Caps = append(p.Caps, float64(1+r.IntN(2)))
 	}
 	for range 1 + r.IntN(3) {
-		c := PriceClass{Count: float64(r.IntN(4)), Group: int32(r.IntN(len(p.Caps)+1) - 1)}
+		c := cover.Class{Count: float64(r.IntN(4)), Group: int32(r.IntN(len(p.Caps)+1) - 1)}
 		for range dims {
 			c.Need = append(c.Need, float64(r.IntN(5)))
 		}
@@ -113,7 +115,7 @@ func small(r *rand.Rand) CoverProblem {
 		p.Classes = append(p.Classes, c)
 	}
 	for i := range 1 + r.IntN(3) {
-		o := NodeOffering{Price: 0.5 + r.Float64()*4}
+		o := cover.Offering{Price: 0.5 + r.Float64()*4}
 		for range dims {
 			o.Room = append(o.Room, float64(1+r.IntN(12)))
 		}
@@ -140,13 +142,13 @@ func small(r *rand.Rand) CoverProblem {
 }
 
 // alike has so many classes that may be on the same offerings that they are priced by shapes.
-func alike(r *rand.Rand) CoverProblem {
-	p := CoverProblem{Rounds: 1 + r.IntN(12)}
+func alike(r *rand.Rand) problem {
+	p := problem{Rounds: 1 + r.IntN(12)}
 	for range 4 + r.IntN(2) {
-		p.Classes = append(p.Classes, PriceClass{Need: []float64{float64(1 + r.IntN(5)), float64(1 + r.IntN(5)), 1}, Count: float64(r.IntN(3)), Group: -1})
+		p.Classes = append(p.Classes, cover.Class{Need: []float64{float64(1 + r.IntN(5)), float64(1 + r.IntN(5)), 1}, Count: float64(r.IntN(3)), Group: -1})
 	}
 	for range 1 + r.IntN(2) {
-		o := NodeOffering{Price: 0.5 + r.Float64()*4, Room: []float64{float64(5 + r.IntN(8)), float64(5 + r.IntN(8)), float64(1 + r.IntN(4))}}
+		o := cover.Offering{Price: 0.5 + r.Float64()*4, Room: []float64{float64(5 + r.IntN(8)), float64(5 + r.IntN(8)), float64(1 + r.IntN(4))}}
 		for k := range p.Classes {
 			o.Holds = append(o.Holds, int32(k))
 		}
@@ -156,7 +158,7 @@ func alike(r *rand.Rand) CoverProblem {
 }
 
 // fills lists every set of whole pods that fits on one node of the offering.
-func fills(p CoverProblem, o NodeOffering) [][]int {
+func fills(p problem, o cover.Offering) [][]int {
 	out := [][]int{make([]int, len(p.Classes))}
 	for _, k := range o.Holds {
 		for _, f := range out {
@@ -172,7 +174,7 @@ func fills(p CoverProblem, o NodeOffering) [][]int {
 	return out
 }
 
-func holds(p CoverProblem, o NodeOffering, fill []int) bool {
+func holds(p problem, o cover.Offering, fill []int) bool {
 	used, places := make([]float64, len(o.Room)), make([]float64, len(p.Caps))
 	for k, n := range fill {
 		c := p.Classes[k]
@@ -200,7 +202,7 @@ func holds(p CoverProblem, o NodeOffering, fill []int) bool {
 }
 
 // bruteForce finds the price of the best fleet by going through every number of pods of each class.
-func bruteForce(p CoverProblem) float64 {
+func bruteForce(p problem) float64 {
 	type way struct {
 		fill  []int
 		price float64
@@ -237,7 +239,7 @@ func bruteForce(p CoverProblem) float64 {
 }
 
 // checkWorth fails where what fits on an offering is worth more than the offering costs.
-func checkWorth(t *testing.T, seed uint64, p CoverProblem, value []float64) {
+func checkWorth(t *testing.T, seed uint64, p problem, value []float64) {
 	t.Helper()
 	for _, o := range p.Offerings {
 		for _, fill := range fills(p, o) {
@@ -253,4 +255,4 @@ func checkWorth(t *testing.T, seed uint64, p CoverProblem, value []float64) {
 }
 
 // SolvePrices prices the classes with a solver of its own.
-func SolvePrices(p CoverProblem) ClassPrices { return NewSolver(p).Solve() }
+func SolvePrices(p problem) ClassPrices { return NewSolver(cover.Problem(p)).Solve() }

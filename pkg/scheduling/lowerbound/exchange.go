@@ -4,16 +4,18 @@ import (
 	"cmp"
 	"math/bits"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // solver is one problem as it is worked on.
 type solver struct {
-	CoverProblem
-	filler  *KnapsackSolver
+	problem
+	filler  *cover.KnapsackSolver
 	m       *masterProblem
 	differs []bool      // by resource: not all pods need the same
 	most    [][]float64 // by offering and position: how many of the class fit
-	basis   []Basis
+	basis   []cover.Basis
 	near    []int32     // offerings to ask
 	upper   []float64   // by offering: the most worth when last asked
 	prices  [][]float64 // by offering: what resources and places on it were worth when its best fill was found

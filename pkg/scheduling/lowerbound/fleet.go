@@ -3,24 +3,19 @@ package lowerbound
 import (
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // firstRounds and moreRounds cap the rounds in which fills are looked for, in the beginning and after each choice.
 const firstRounds, moreRounds = 40, 3
 
-// FleetNode is one node of a fleet with its pods.
-type FleetNode struct {
-	Offering int32 // index
-	Class    []int32
-	Amount   []int // by position of Class: pods
-}
-
 // CoverByWholeNodes covers classes with whole nodes of whole pods, cheaply: again and again it solves the relaxation in
 // which nodes hold whole pods and only their number may be a fraction, buys those that are whole or, if none is, that
 // nearest to it, and prices what is left anew. It proves nothing. Classes that no offering holds are left out, and some
 // of the others are when it has gone through so many numbers; no limit is meant by 0.
-func CoverByWholeNodes(p CoverProblem, work int) []FleetNode {
-	d := newDive(p, work)
+func CoverByWholeNodes(p cover.Problem, work int) []cover.FleetNode {
+	d := newDive(problem(p), work)
 	for d.buyMore() {
 	}
 	return d.fleet
@@ -28,20 +23,20 @@ func CoverByWholeNodes(p CoverProblem, work int) []FleetNode {
 
 // diveSearch is a fleet in the making.
 type diveSearch struct {
-	CoverProblem
+	problem
 	w      *wholePodProblem
 	left   []float64 // by class: pods without a node
 	limit  int       // of work
-	bought []FleetNode
+	bought []cover.FleetNode
 	spent  float64
-	fleet  []FleetNode // the cheapest that was found
-	best   float64     // what it costs
+	fleet  []cover.FleetNode // the cheapest that was found
+	best   float64           // what it costs
 	dived  bool
 	holds  [][]bool // by offering and class
 }
 
-func newDive(p CoverProblem, work int) *diveSearch {
-	d := &diveSearch{CoverProblem: p, left: make([]float64, len(p.Classes)), best: math.Inf(1), limit: work}
+func newDive(p problem, work int) *diveSearch {
+	d := &diveSearch{problem: p, left: make([]float64, len(p.Classes)), best: math.Inf(1), limit: work}
 	d.Classes = slices.Clone(p.Classes)
 	for k := range d.Classes {
 		c := &d.Classes[k]
@@ -56,7 +51,7 @@ func newDive(p CoverProblem, work int) *diveSearch {
 			d.holds[i][k] = true
 		}
 	}
-	s := newSolver(d.CoverProblem)
+	s := newSolver(d.problem)
 	d.w = newWholePodProblem(s)
 	d.w.left = d.left
 	for k, c := range p.Classes {
@@ -150,7 +145,7 @@ func (d *diveSearch) buyWholeNodes(m *masterProblem) bool {
 func (d *diveSearch) buyColumn(c column, times int) bool {
 	bought := false
 	for range times {
-		x := FleetNode{}
+		x := cover.FleetNode{}
 		for i, k := range c.class {
 			if n := min(c.amount[i], d.left[k]); n > 0 {
 				x.Class, x.Amount = append(x.Class, k), append(x.Amount, int(n))
@@ -171,7 +166,7 @@ func (d *diveSearch) buyColumn(c column, times int) bool {
 
 // findLastNode looks for a single node that holds all that is left.
 func (d *diveSearch) findLastNode() {
-	x := FleetNode{}
+	x := cover.FleetNode{}
 	for k, n := range d.left {
 		if n > 0 {
 			x.Class, x.Amount = append(x.Class, int32(k)), append(x.Amount, int(n))

@@ -4,17 +4,19 @@ import (
 	"math"
 	"math/rand/v2"
 	"testing"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // A pod of six tenths of a node and one of half a node cannot share it, and five of the smaller sort are cheaper on a
 // large one than in pairs.
 func TestFleetIsWhole(t *testing.T) {
-	p := CoverProblem{
-		Classes:   []PriceClass{{Need: []float64{6, 1}, Count: 10, Group: -1}, {Need: []float64{5, 1}, Count: 10, Group: -1}},
-		Offerings: []NodeOffering{{Price: 2, Room: []float64{10, 10}, Holds: []int32{0, 1}}, {Price: 4.5, Room: []float64{25, 10}, Holds: []int32{1}}},
+	p := problem{
+		Classes:   []cover.Class{{Need: []float64{6, 1}, Count: 10, Group: -1}, {Need: []float64{5, 1}, Count: 10, Group: -1}},
+		Offerings: []cover.Offering{{Price: 2, Room: []float64{10, 10}, Holds: []int32{0, 1}}, {Price: 4.5, Room: []float64{25, 10}, Holds: []int32{1}}},
 	}
 	nodes := map[int32]int{}
-	for _, n := range CoverByWholeNodes(p, 0) {
+	for _, n := range CoverByWholeNodes(cover.Problem(p), 0) {
 		nodes[n.Offering]++
 	}
 	if nodes[0] != 10 || nodes[1] != 2 {
@@ -35,7 +37,7 @@ func TestFleetHoldsAllAndIsNearTheBest(t *testing.T) {
 		for k, c := range p.Classes {
 			left[k] = int(c.Count)
 		}
-		for _, n := range CoverByWholeNodes(p, 0) {
+		for _, n := range CoverByWholeNodes(cover.Problem(p), 0) {
 			fill := make([]int, len(p.Classes))
 			for i, k := range n.Class {
 				fill[k] = n.Amount[i]

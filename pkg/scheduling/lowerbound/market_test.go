@@ -5,16 +5,18 @@ import (
 	"math/rand/v2"
 	"slices"
 	"testing"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // market is a problem of the size and shape that the packer has: families of node types with the same price for a core
 // and a gibibyte but for a few percent, and pods of most shapes, some of which keep apart or may not be everywhere.
-func market(seed uint64, classes int) CoverProblem {
+func market(seed uint64, classes int) problem {
 	r := rand.New(rand.NewPCG(seed, 5))
-	p := CoverProblem{Rounds: 100, Caps: []float64{1, 2}}
+	p := problem{Rounds: 100, Caps: []float64{1, 2}}
 	for k := range classes {
 		cpu := float64(1+r.IntN(40)) / 10
-		c := PriceClass{Need: []float64{cpu, cpu * []float64{1, 2, 4, 7, 12}[r.IntN(5)], 1},
+		c := cover.Class{Need: []float64{cpu, cpu * []float64{1, 2, 4, 7, 12}[r.IntN(5)], 1},
 			Count: float64(1 + r.IntN(40)), Group: -1, Kind: int32(k % 2)}
 		if r.IntN(8) == 0 {
 			c.Group = int32(r.IntN(2))
@@ -27,7 +29,7 @@ func market(seed uint64, classes int) CoverProblem {
 	for _, ratio := range []float64{2, 4, 8} {
 		for _, cores := range []float64{2, 4, 8, 16, 32} {
 			for zone := range 2 {
-				o := NodeOffering{Price: (0.03*cores + 0.005*cores*ratio) * (0.9 + 0.2*r.Float64()),
+				o := cover.Offering{Price: (0.03*cores + 0.005*cores*ratio) * (0.9 + 0.2*r.Float64()),
 					Room: []float64{cores - 0.2, cores*ratio - 1, 29}}
 				for k, c := range p.Classes {
 					if c.Kind == 0 || zone == 0 {
@@ -51,7 +53,7 @@ func TestMarketsArePricedCloselyInFewRounds(t *testing.T) {
 		rounds, gap, off := 0, 0.0, 0.0
 		for seed := range uint64(10) {
 			p := market(seed, c.classes)
-			s := NewSolver(p)
+			s := NewSolver(cover.Problem(p))
 			got := s.Solve()
 			rounds, gap = rounds+got.Rounds, gap+got.Least/got.Bound-1
 			fewer := p
@@ -86,7 +88,7 @@ func TestSmallerMarketsHaveNearlyTheBound(t *testing.T) {
 		bound, closely, rows, all := 0.0, 0.0, 0, 0
 		for seed := range uint64(10) {
 			p := market(seed, c.classes)
-			s := NewSolver(p)
+			s := NewSolver(cover.Problem(p))
 			bound, rows = bound+s.Solve().Bound, rows+s.s.m.rowCount()
 			whole := newSolver(p)
 			closely, all = closely+whole.generateColumns().Bound, all+whole.m.rowCount()
@@ -143,7 +145,7 @@ func TestOtherCountsArePricedWithoutWrongExchanges(t *testing.T) {
 				p.Classes[k].Most = 1 + float64(k%3)
 			}
 		}
-		s := NewSolver(p)
+		s := NewSolver(cover.Problem(p))
 		s.Solve()
 		p.Classes = slices.Clone(p.Classes)
 		counts := make([]float64, len(p.Classes))

@@ -2,9 +2,11 @@ package lowerbound
 
 import (
 	"math"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
-func newMaster(classes []PriceClass, first []column) *masterProblem {
+func newMaster(classes []cover.Class, first []column) *masterProblem {
 	m := &masterProblem{row: make([]int32, len(classes))}
 	for k, c := range classes {
 		m.row[k] = -1

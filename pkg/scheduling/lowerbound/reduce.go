@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // detailLevel says how closely a reduction looks at the classes.
@@ -34,12 +36,12 @@ type classPart struct {
 // fractional node can hold of pods it can hold of their parts, so prices under which no node holds too much worth of
 // parts are good for pods.
 type reducedProblem struct {
-	problem CoverProblem
+	problem problem
 	parts   [][]classPart // by original class
 }
 
 // reduceProblem makes the problem as small as it has to be.
-func reduceProblem(p CoverProblem) reducedProblem {
+func reduceProblem(p problem) reducedProblem {
 	holds := make([][]int32, len(p.Classes)) // by class: offerings
 	for i, o := range p.Offerings {
 		for _, k := range o.Holds {
@@ -61,16 +63,16 @@ func reduceProblem(p CoverProblem) reducedProblem {
 	return out
 }
 
-func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) reducedProblem {
+func (p problem) reducedTo(d detailLevel, holds [][]int32, vary []bool) reducedProblem {
 	r := reducedProblem{parts: make([][]classPart, len(p.Classes))}
-	r.problem = CoverProblem{Caps: p.Caps, Rounds: p.Rounds}
+	r.problem = problem{Caps: p.Caps, Rounds: p.Rounds}
 	x, y := p.scarcestResources()
 	groups := map[[2]int32][]int32{}
 	var keys [][2]int32
 	largest := p.largestRoom()
 	least := p.leastApart(d.apart)
 	for k, c := range p.Classes {
-		if x == y || c.Most > 0 && c.Count >= least || !c.usesOnlyScarcest(x, y, vary) {
+		if x == y || c.Most > 0 && c.Count >= least || !usesOnlyScarcest(c, x, y, vary) {
 			r.keepClass(p, int32(k))
 			continue
 		}
@@ -108,11 +110,11 @@ func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) red
 	for i, o := range p.Offerings {
 		for _, k := range o.Holds {
 			if parts := r.parts[k]; len(parts) == 1 && parts[0].amount == 1 &&
-				!r.problem.Classes[parts[0].class].parts {
+				!r.problem.Classes[parts[0].class].Parts {
 				offerings[i] = append(offerings[i], parts[0].class)
 			}
 		}
-		r.problem.Offerings = append(r.problem.Offerings, NodeOffering{Price: o.Price, Room: o.Room,
+		r.problem.Offerings = append(r.problem.Offerings, cover.Offering{Price: o.Price, Room: o.Room,
 			Holds: offerings[i], Limit: o.Limit})
 	}
 	return r
@@ -120,7 +122,7 @@ func (p CoverProblem) reducedTo(d detailLevel, holds [][]int32, vary []bool) red
 
 // usesOnlyScarcest reports whether the class asks for nothing but the two resources and those of which all classes need
 // the same.
-func (c PriceClass) usesOnlyScarcest(x, y int, vary []bool) bool {
+func usesOnlyScarcest(c cover.Class, x, y int, vary []bool) bool {
 	if c.Group >= 0 || c.Need[x]+c.Need[y] <= 0 {
 		return false
 	}
@@ -132,13 +134,13 @@ func (c PriceClass) usesOnlyScarcest(x, y int, vary []bool) bool {
 	return true
 }
 
-func (p CoverProblem) offeringsVary(r int) bool {
+func (p problem) offeringsVary(r int) bool {
 	return slices.ContainsFunc(p.Classes,
-		func(c PriceClass) bool { return c.Count >= 0 && c.Need[r] != p.Classes[0].Need[r] })
+		func(c cover.Class) bool { return c.Count >= 0 && c.Need[r] != p.Classes[0].Need[r] })
 }
 
 // leastApart returns the least pod count of a class that is among the so many largest with a limit for each node.
-func (p CoverProblem) leastApart(many int) float64 {
+func (p problem) leastApart(many int) float64 {
 	var counts []float64
 	for _, c := range p.Classes {
 		if c.Most > 0 {
@@ -153,7 +155,7 @@ func (p CoverProblem) leastApart(many int) float64 {
 }
 
 // largestRoom is the most of each resource that any offering has.
-func (p CoverProblem) largestRoom() []float64 {
+func (p problem) largestRoom() []float64 {
 	var out []float64
 	for _, o := range p.Offerings {
 		if o.Limit > 0 {
@@ -185,14 +187,14 @@ func groupBySize(need, largest []float64) int32 {
 	return n
 }
 
-func (r *reducedProblem) keepClass(p CoverProblem, k int32) {
+func (r *reducedProblem) keepClass(p problem, k int32) {
 	r.parts[k] = []classPart{{int32(len(r.problem.Classes)), 1}}
 	r.problem.Classes = append(r.problem.Classes, p.Classes[k])
 }
 
 // shapeClasses makes shapes for the listed classes. All are as large as the largest class, so that what stands for one
 // pod is never more than one of them together, and never takes more of what all need alike.
-func (r *reducedProblem) shapeClasses(p CoverProblem, list []int32, most, x, y int) {
+func (r *reducedProblem) shapeClasses(p problem, list []int32, most, x, y int) {
 	var sumX, sumY, all float64
 	for _, k := range list {
 		c := p.Classes[k]
@@ -222,7 +224,7 @@ func (r *reducedProblem) shapeClasses(p CoverProblem, list []int32, most, x, y i
 	for _, s := range slants {
 		need := slices.Clone(p.Classes[list[0]].Need)
 		need[x], need[y] = s*largest*unitX, (1-s)*largest*unitY
-		r.problem.Classes = append(r.problem.Classes, PriceClass{Need: need, Group: -1, parts: true})
+		r.problem.Classes = append(r.problem.Classes, cover.Class{Need: need, Group: -1, Parts: true})
 	}
 	for _, k := range list {
 		amount, s := size(p.Classes[k].Need)/largest, slant(k)
@@ -263,7 +265,7 @@ func (r *reducedProblem) originalValues(reduced []float64) []float64 {
 
 // scarcestResources returns the two resources that most pods need, and need different amounts of; among equals those of
 // which all together need the larger part of what the largest node has.
-func (p CoverProblem) scarcestResources() (first, second int) {
+func (p problem) scarcestResources() (first, second int) {
 	largest := p.largestRoom()
 	type weight struct {
 		resource    int

@@ -1,14 +1,18 @@
 package lowerbound
 
-import "testing"
+import (
+	"testing"
+
+	"joiner.sh/pkg/scheduling/cover"
+)
 
 // Where many classes have a limit on how many one node holds, those with most pods keep theirs.
 func TestTheLargestClassesKeepTheirLimits(t *testing.T) {
-	var p CoverProblem
+	var p problem
 	for _, pods := range []float64{5, 40, 30, 20, 10} {
-		p.Classes = append(p.Classes, PriceClass{Count: pods, Most: 1})
+		p.Classes = append(p.Classes, cover.Class{Count: pods, Most: 1})
 	}
-	p.Classes = append(p.Classes, PriceClass{Count: 100})
+	p.Classes = append(p.Classes, cover.Class{Count: 100})
 	for many, want := range map[int]int{2: 2, 4: 4, 5: 5, 9: 5} {
 		kept := 0
 		for _, c := range p.Classes {

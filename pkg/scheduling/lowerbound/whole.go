@@ -4,6 +4,8 @@ import (
 	"cmp"
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // nodeItem is a class that a node may hold.
@@ -77,7 +79,7 @@ const leastBetter = 1 + tolerance
 
 // findFill looks for the fill of whole pods that is worth most, if one is worth more than the offering's price, by
 // depth-first search under the prices of room that the best fill of fractions has.
-func (w *wholePodProblem) findFill(o *NodeOffering, at int) {
+func (w *wholePodProblem) findFill(o *cover.Offering, at int) {
 	w.items, w.best, w.most, w.steps = w.items[:0], w.best[:0], o.Price*(1+speck), 0
 	mosts := w.mostNow(o, at)
 	if w.prices[at] != nil && // what proved that it holds little often still proves it
@@ -95,7 +97,7 @@ func (w *wholePodProblem) findFill(o *NodeOffering, at int) {
 }
 
 // needsOf returns by class the resources that one pod needs, with the amounts.
-func needsOf(classes []PriceClass) [][]podNeed {
+func needsOf(classes []cover.Class) [][]podNeed {
 	out := make([][]podNeed, len(classes))
 	for k, c := range classes {
 		for r, x := range c.Need {
@@ -116,7 +118,7 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 		}
 		gain := v
 		for r := range w.filler.Price {
-			gain -= w.filler.Price[r] * w.filler.itemColumn(k, r)
+			gain -= w.filler.Price[r] * w.filler.ItemColumn(k, r)
 		}
 		w.items = append(w.items, nodeItem{class: k, group: w.Classes[k].Group, needs: w.needs[k],
 			most: int32(min(n, plenty)), value: v, gain: gain})
@@ -124,7 +126,7 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 	slices.SortFunc(w.items, func(a, b nodeItem) int {
 		return cmp.Or(cmp.Compare(b.value, a.value), cmp.Compare(a.class, b.class))
 	})
-	n, dims := len(w.items), w.filler.dims
+	n, dims := len(w.items), w.filler.Dims
 	w.rest, w.yield = append(w.rest[:0], make([]float64, n+1)...), append(w.yield[:0], make([]float64, (n+1)*dims)...)
 	for j := n - 1; j >= 0; j-- {
 		it := &w.items[j]
@@ -143,7 +145,7 @@ func (w *wholePodProblem) collectItems(holds []int32, mosts []float64) {
 }
 
 // mostNow returns the number of pods that one node may have, of each class that the offering holds.
-func (w *wholePodProblem) mostNow(o *NodeOffering, at int) []float64 {
+func (w *wholePodProblem) mostNow(o *cover.Offering, at int) []float64 {
 	most := w.solver.most[at]
 	w.mosts = w.mosts[:0]
 	for j, k := range o.Holds {
@@ -187,7 +189,7 @@ func (w *wholePodProblem) tryCounts(j int, worth, room float64) {
 
 // roomWorth returns the worth of the room that is left, by its prices.
 func (w *wholePodProblem) roomWorth() float64 {
-	worth, dims := 0.0, w.filler.dims
+	worth, dims := 0.0, w.filler.Dims
 	for r, x := range w.room {
 		worth += w.filler.Price[r] * x
 	}
@@ -199,7 +201,7 @@ func (w *wholePodProblem) roomWorth() float64 {
 
 // bestYield is the most that the item and those after it can be worth by the room that is left of one resource alone.
 func (w *wholePodProblem) bestYield(j int) float64 {
-	worth, yield := math.Inf(1), w.yield[j*w.filler.dims:]
+	worth, yield := math.Inf(1), w.yield[j*w.filler.Dims:]
 	for _, r := range w.scarce {
 		if x := yield[r] * w.room[r]; x < worth { // false where nothing is needed of the resource
 			worth = x

@@ -7,7 +7,7 @@ import (
 
 	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
 )
@@ -31,7 +31,7 @@ type PriceGuide struct {
 	a      *Solution
 	prices PodPrices // the classes of its groups are classes of these
 	Items  []batchGroup
-	Filler *lowerbound.KnapsackSolver
+	Filler *cover.KnapsackSolver
 	cands  []*Candidate
 	active []*Candidate
 	most   []float64
@@ -41,15 +41,15 @@ type PriceGuide struct {
 	Memory *GuideMemory
 }
 
-// NewPriceGuide returns a guide to new nodes and hosts by the prices.
-func (op NodeOpener) NewPriceGuide(prices PodPrices) *PriceGuide {
-	return &PriceGuide{a: op.A, prices: prices, Memory: &GuideMemory{}}
+// NewPriceGuide returns a guide to new nodes and hosts by the prices of the opener.
+func (op NodeOpener) NewPriceGuide() *PriceGuide {
+	return &PriceGuide{a: op.A, prices: op.Prices, Memory: &GuideMemory{}}
 }
 
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
 // It returns true when an offering came to the ceiling of its pool of capacity and others have to be looked at.
 func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) bool {
-	g := op.NewPriceGuide(podPricesFor(op.A))
+	g := op.NewPriceGuide()
 	offerings := op.CandidateOfferings(pools, batches)
 	g.PrepareGroups(offerings, batches)
 	priced := math.Inf(1)
@@ -88,7 +88,7 @@ func (g *PriceGuide) PrepareGroups(offerings []*capacity.Offering, batches []*Po
 	g.Memory.reserveBatches(len(batches))
 	g.Items = g.Memory.groups
 	ids := make(map[alike]int, len(batches))
-	g.Filler = lowerbound.NewFiller(len(g.a.W.Dims), groupCaps)
+	g.Filler = cover.NewFiller(len(g.a.W.Dims), groupCaps)
 	for _, batch := range batches {
 		if batch.Left == 0 {
 			continue

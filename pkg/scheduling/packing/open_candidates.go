@@ -103,7 +103,7 @@ func (op NodeOpener) setPodValues(cands []*capacity.Offering, whole bool, batche
 	if !whole {
 		r = capacity.NewRanking(cands, len(op.A.W.Dims))
 	}
-	values := podPricesFor(op.A).Values()
+	values := op.Prices.Values()
 	for _, batch := range batches {
 		batch.Value = capacity.NoPrice
 		if batch.Left == 0 {

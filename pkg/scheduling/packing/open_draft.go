@@ -6,13 +6,16 @@ import (
 
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
 // NodeOpener makes new nodes for pods that no node has room for.
-type NodeOpener struct{ A *Solution }
+type NodeOpener struct {
+	A      *Solution // that gets the nodes
+	Prices PodPrices // of pods on new nodes
+}
 
 // Candidate is an offering with the batches it may hold, best use of its room first.
 type Candidate struct {
@@ -25,7 +28,7 @@ type Candidate struct {
 	room  []float64 // of the offering, in units of prices
 	items []int32   // what may be on it, of the guide's items
 	fits  []int     // how many of each
-	basis lowerbound.Basis
+	basis cover.Basis
 }
 
 // BatchTake is n pods of a batch on a new node.

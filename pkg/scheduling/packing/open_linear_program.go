@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 )
 
 // mostFleetWork caps the numbers that are gone through for the nodes of one fleet, some ten nanoseconds each: about
@@ -21,23 +21,23 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 	if len(free) == 0 {
 		return
 	}
-	g := op.NewPriceGuide(podPricesFor(op.A))
+	g := op.NewPriceGuide()
 	g.PrepareGroups(op.CandidateOfferings(pools, free), free)
 	if !g.CountRemaining() {
 		return
 	}
 	classes, groupCaps := g.prices.PriceClasses()
-	p := lowerbound.CoverProblem{Caps: groupCaps}
+	p := cover.Problem{Caps: groupCaps}
 	for _, it := range g.Items {
 		c := classes[it.class]
-		p.Classes = append(p.Classes, lowerbound.PriceClass{Need: c.Need, Group: c.Group, Count: float64(it.all),
+		p.Classes = append(p.Classes, cover.Class{Need: c.Need, Group: c.Group, Count: float64(it.all),
 			Most: float64(max(1, it.left))})
 	}
 	for _, c := range g.cands {
-		p.Offerings = append(p.Offerings, lowerbound.NodeOffering{
+		p.Offerings = append(p.Offerings, cover.Offering{
 			Price: op.A.OfferingCost(c.Offering), Room: c.room, Holds: c.items})
 	}
-	for _, n := range lowerbound.CoverByWholeNodes(p, mostFleetWork) {
+	for _, n := range op.A.Strategy.Prices.CoverByWholeNodes(p, mostFleetWork) {
 		d := newDraft(op.A, g.cands[n.Offering].Offering)
 		for i, k := range n.Class {
 			left := n.Amount[i]

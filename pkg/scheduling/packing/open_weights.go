@@ -143,7 +143,7 @@ func (op NodeOpener) openNodes(batches []*PodBatch) {
 	if slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.View.Class.Stays }) {
 		batches = slices.DeleteFunc(slices.Clone(batches), func(batch *PodBatch) bool { return batch.View.Class.Stays })
 	}
-	op.A.Strategy.Prices.WorthOf(op.A)
+	op.Prices = op.A.Strategy.Prices.WorthOf(op.A)
 	op.openAll(batches)
 	if op.A.Used.SpotCeiling > 0 && slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.Left > 0 }) {
 		before := op.A.Used.SpotCeiling

@@ -6,8 +6,9 @@ import "joiner.sh/pkg/scheduling/capacity"
 // on new nodes.
 func (pk *packing) fillHostsByPrices(batches []*PodBatch) {
 	s := pk.a
-	g := NodeOpener{A: s}.NewPriceGuide(podPricesFor(s))
-	NodeOpener{A: s}.setPodValues(nil, true, batches)
+	op := NodeOpener{A: s, Prices: s.Strategy.Prices.WorthOf(s)}
+	g := op.NewPriceGuide()
+	op.setPodValues(nil, true, batches)
 	g.PrepareGroups(nil, batches)
 	var hosts []*Candidate
 	for i, b := range s.Bins {

@@ -1,7 +1,7 @@
 package packing
 
 import (
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
@@ -10,7 +10,7 @@ type PodPrices interface {
 	// ClassOf returns the price class of those pods of the class that the pins tie.
 	ClassOf(class *podclass.Class, pins []podclass.DomainPin) int32
 	// PriceClasses are the classes, with the groups of which one node takes a few pods only.
-	PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64)
+	PriceClasses() (list []cover.Class, groupCaps []float64)
 	// OfferingsForSale returns the number of offerings they reckon with that are not existing nodes.
 	OfferingsForSale() int
 	// ScaleUnits are the amounts by which resources are counted in prices.

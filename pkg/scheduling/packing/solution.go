@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/podclass"
 	"joiner.sh/pkg/scheduling/podtopology"
 )
@@ -40,8 +41,9 @@ type Strategy struct {
 type priceSource interface {
 	// WorthOf returns the prices of the pods for which the solution looks for new nodes.
 	WorthOf(s *Solution) PodPrices
-	// GuidePrices returns the prices where all new nodes are chosen together; nil for those of WorthOf.
-	GuidePrices() PodPrices
+	// CoverByWholeNodes returns cheap nodes with whole pods that hold all pods of the problem. Some are left out when
+	// it has gone through so many numbers; no limit is meant by 0.
+	CoverByWholeNodes(p cover.Problem, work int) []cover.FleetNode
 }
 
 // classDomain is a class of pods in a domain of a topology key, or anywhere if it has no key.
@@ -63,7 +65,6 @@ type Solution struct {
 	landed   map[classDomain]int // pods of a class in a domain
 	Blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
 	joins    int                 // see maxJoins
-	Prices   PodPrices           // of pods for new nodes, nil for those of its strategy
 }
 
 // NewSolution is a solution in which all pods wait.
@@ -72,9 +73,6 @@ func (p *Problem) NewSolution(st Strategy) *Solution {
 		W: p, Strategy: st, Rest: make([][]string, len(p.Classes.List)), landed: map[classDomain]int{},
 		Blocked: make([]map[string]bool, len(p.Classes.List)), Tally: p.Topology.Tally.Clone(),
 		Total: slices.Clone(p.Topology.Total), Used: p.standingUsage(st.SpotCeiling),
-	}
-	if st.Guide == ByLinearProgram {
-		s.Prices = st.Prices.GuidePrices()
 	}
 	for i, class := range p.Classes.List {
 		s.Rest[i], s.Blocked[i] = class.Pods, map[string]bool{}
@@ -280,12 +278,4 @@ func (s *Solution) SpotUse() capacity.SpotUsage {
 		}
 	}
 	return u
-}
-
-// podPricesFor returns the prices of pods where new nodes are made for them.
-func podPricesFor(s *Solution) PodPrices {
-	if s.Prices != nil {
-		return s.Prices
-	}
-	return s.Strategy.Prices.WorthOf(s)
 }

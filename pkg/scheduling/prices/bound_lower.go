@@ -6,7 +6,7 @@ import (
 
 	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/packing"
 )
 
@@ -83,7 +83,7 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 		sum += float64(loose) * each
 		loosened += float64(loose) * each
 	}
-	r := &roomWorth{w: p.w, x: x, filler: lowerbound.NewFiller(len(p.w.Dims), nil),
+	r := &roomWorth{w: p.w, x: x, filler: cover.NewFiller(len(p.w.Dims), nil),
 		hosted: make([]float64, len(counts))}
 	r.filler.Value = value
 	for c, n := range counts {
@@ -105,7 +105,7 @@ func (p boundProof) sharedBound(x *ShadowPrices) float64 {
 type roomWorth struct {
 	w      *packing.Problem
 	x      *ShadowPrices
-	filler *lowerbound.KnapsackSolver
+	filler *cover.KnapsackSolver
 	usd    float64
 	hosted []float64 // by class: how many pods could be held, each class alone
 }
@@ -127,7 +127,7 @@ func (r *roomWorth) addHosts() {
 			}
 		}
 		if len(items) > 0 {
-			r.usd += r.filler.Fill(items, most, packing.ScaleNeed(b.Room, r.x.Units), &lowerbound.Basis{})
+			r.usd += r.filler.Fill(items, most, packing.ScaleNeed(b.Room, r.x.Units), &cover.Basis{})
 		}
 	}
 }
@@ -143,7 +143,7 @@ func (r *roomWorth) addReserved() {
 			}
 			if len(items) > 0 {
 				r.usd += r.filler.Fill(items, fitting, packing.ScaleNeed(o.Room, r.x.Units),
-					&lowerbound.Basis{}) * nodes
+					&cover.Basis{}) * nodes
 			}
 		}
 	}
@@ -169,7 +169,7 @@ func (r *roomWorth) paidRoom() float64 {
 			if len(items) == 0 {
 				continue
 			}
-			value := r.filler.Fill(items, fitting, packing.ScaleNeed(o.Room, r.x.Units), &lowerbound.Basis{})
+			value := r.filler.Fill(items, fitting, packing.ScaleNeed(o.Room, r.x.Units), &cover.Basis{})
 			for _, d := range o.Paid {
 				nodes := float64(r.w.Committed[d.Commitment]) / float64(d.Amount)
 				worth[d.Commitment] = max(worth[d.Commitment], nodes*value)

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -15,7 +16,7 @@ import (
 type ShadowPrices struct {
 	members []classMembership
 	Classes []priceClass
-	Problem lowerbound.CoverProblem
+	Problem cover.Problem
 	solver  *lowerbound.Solver
 	Prices  lowerbound.ClassPrices
 	Fill    map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
@@ -38,7 +39,7 @@ type classMembership struct {
 }
 
 // PriceClasses are the classes of the prices, with the groups of which one node takes a few pods only.
-func (p *ShadowPrices) PriceClasses() (list []lowerbound.PriceClass, groupCaps []float64) {
+func (p *ShadowPrices) PriceClasses() (list []cover.Class, groupCaps []float64) {
 	return p.Problem.Classes, p.Problem.Caps
 }
 

@@ -6,7 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -41,9 +41,9 @@ func (h hostOfferings) addHosts() {
 
 // alikeHosts are the nodes that are there as offerings, those as one that admit the same pods and whose rooms differ by
 // no more than about the factor: with the room that they have on an average.
-func (h hostOfferings) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*lowerbound.NodeOffering {
-	sorts := map[string]*lowerbound.NodeOffering{}
-	var order []*lowerbound.NodeOffering
+func (h hostOfferings) alikeHosts(hosts []*capacity.Bin, admitted []string, factor float64) []*cover.Offering {
+	sorts := map[string]*cover.Offering{}
+	var order []*cover.Offering
 	for i, b := range hosts {
 		id := []byte(admitted[i])
 		for _, x := range b.Room {
@@ -51,7 +51,7 @@ func (h hostOfferings) alikeHosts(hosts []*capacity.Bin, admitted []string, fact
 		}
 		o := sorts[string(id)]
 		if o == nil {
-			o = &lowerbound.NodeOffering{Room: make([]float64, len(b.Room)), Holds: h.classesOn(b)}
+			o = &cover.Offering{Room: make([]float64, len(b.Room)), Holds: h.classesOn(b)}
 			sorts[string(id)], order = o, append(order, o)
 		}
 		o.Limit++

@@ -7,18 +7,9 @@ import (
 	"joiner.sh/pkg/scheduling/podclass"
 )
 
-// GuidePricesFor are the prices by which a solution is improved: the best there are, or, where the solution that is
-// improved first keeps what pods prefer, those of pods that require it. They prove nothing about plans that give
-// preferences up.
+// GuidePricesFor returns the prices by which the solution is improved: those there are or, where it keeps what pods
+// prefer, those of pods that require it. They prove nothing about plans that give preferences up.
 func (px *Pricing) GuidePricesFor(s *packing.Solution) *ShadowPrices {
-	if px.guide == nil {
-		px.guide = px.findGuidePrices(s)
-	}
-	return px.guide
-}
-
-// findGuidePrices are the prices there are, or those of pods that require what the solution keeps of what they prefer.
-func (px *Pricing) findGuidePrices(s *packing.Solution) *ShadowPrices {
 	p := s.W
 	views := usualViewsOf(s)
 	view := func(class *podclass.Class) *podclass.RelaxedPod { return views[class.ID] }

@@ -5,7 +5,7 @@ import (
 	"math"
 	"slices"
 
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/packing"
 )
 
@@ -31,4 +31,4 @@ func (p *ShadowPrices) Reprice(count []float64, hosts float64) packing.ClassValu
 }
 
 // isNodeThatIsThere reports whether the offering stands for nodes that are there, and cannot be bought.
-func isNodeThatIsThere(o lowerbound.NodeOffering) bool { return o.Limit > 0 }
+func isNodeThatIsThere(o cover.Offering) bool { return o.Limit > 0 }

@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/scheduling/capacity"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
@@ -49,7 +50,7 @@ func findViewPrices(problem *packing.Problem, count func(*podclass.Class) int,
 			c = int32(len(p.Classes))
 			byID[id] = c
 			p.Classes = append(p.Classes,
-				lowerbound.PriceClass{Need: packing.ScaleNeed(class.Need, out.Units), Kind: kindOf(admit),
+				cover.Class{Need: packing.ScaleNeed(class.Need, out.Units), Kind: kindOf(admit),
 					Group: g.group[class.ID], Most: g.most[class.ID]})
 			out.Classes = append(out.Classes, priceClass{class.Need, admit})
 		}
@@ -93,7 +94,7 @@ func addUsefulOfferings(problem *packing.Problem, out *ShadowPrices) []*capacity
 	}
 	var added []*capacity.Offering
 	for _, x := range problem.Catalog.UndominatedOf(asks) {
-		o := lowerbound.NodeOffering{Price: x.Price, Room: packing.ScaleNeed(x.Room, out.Units)}
+		o := cover.Offering{Price: x.Price, Room: packing.ScaleNeed(x.Room, out.Units)}
 		for i, c := range out.Classes {
 			if p.Classes[i].Count > 0 && x.FirstAlternative(c.admit) >= 0 && capacity.FitCount(c.need, x.Room) > 0 {
 				o.Holds = append(o.Holds, int32(i))

@@ -1,15 +1,11 @@
 package prices
 
 import (
+	"joiner.sh/pkg/scheduling/cover"
+	"joiner.sh/pkg/scheduling/lowerbound"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
-
-// provenBound is the bound that was proven for some pods.
-type provenBound struct {
-	placed []int // by class: how many of them
-	usd    float64
-}
 
 // Pricing holds the prices of pods in one step of a pass. It does not change: a step that knows more makes another. It
 // remembers what it was asked.
@@ -17,8 +13,13 @@ type Pricing struct {
 	w      *packing.Problem
 	Worth  *ShadowPrices                 // nil until the first new node is wanted
 	Alone  *ShadowPrices                 // the same without the nodes that are there, where worth reckons with these
-	guide  *ShadowPrices                 // of pods as far as a solution keeps what they prefer, nil until asked
 	proven map[*ShadowPrices]provenBound // by the prices that proved it; shared with those made of it
+}
+
+// provenBound is the bound that was proven for some pods.
+type provenBound struct {
+	placed []int // by class: how many of them
+	usd    float64
 }
 
 // NewPricing has no prices until somebody asks.
@@ -44,10 +45,7 @@ func (px *Pricing) BesideHosts(s *packing.Solution) *Pricing {
 	return out
 }
 
-// GuidePrices are the prices by which solutions are improved, nil until one was.
-func (px *Pricing) GuidePrices() packing.PodPrices {
-	if px.guide == nil {
-		return nil
-	}
-	return px.guide
+// CoverByWholeNodes returns cheap nodes that hold all pods of the problem, as far as so much work finds them.
+func (px *Pricing) CoverByWholeNodes(p cover.Problem, work int) []cover.FleetNode {
+	return lowerbound.CoverByWholeNodes(p, work)
 }

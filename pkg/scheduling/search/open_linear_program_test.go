@@ -24,8 +24,10 @@ func TestFleetsOfFewTypes(t *testing.T) {
 		}
 		p := solveWorld(world)
 		problem := packing.NewProblem(world.Snapshot, world.Market)
-		one := packByPrices(problem, plainStrategy(problem, prices.NewPricing(problem)))
-		improveByLocalSearch(one, one.Strategy.Prices.(*prices.Pricing), searchLimit{steps: defaultSearchSteps})
+		st := plainStrategy(problem, prices.NewPricing(problem))
+		one := packByPrices(problem, st)
+		st.guide = st.pricing.GuidePricesFor(one)
+		improveByLocalSearch(one, st, searchLimit{steps: defaultSearchSteps})
 		if len(p.Unplaced) > 0 || one.Waiting() > 0 {
 			t.Fatalf("seed %d: %d pods have no place, and %d", seed, len(p.Unplaced), one.Waiting())
 		}

@@ -17,8 +17,10 @@ func BenchmarkSearch(b *testing.B) {
 	for b.Loop() {
 		b.StopTimer()
 		p := packing.NewProblem(s, sells)
-		solution := packByPrices(p, plainStrategy(p, prices.NewPricing(p)))
+		st := plainStrategy(p, prices.NewPricing(p))
+		solution := packByPrices(p, st)
+		st.guide = st.pricing.GuidePricesFor(solution)
 		b.StartTimer()
-		improveByLocalSearch(solution, solution.Strategy.Prices.(*prices.Pricing), searchLimit{steps: 200})
+		improveByLocalSearch(solution, st, searchLimit{steps: 200})
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
 )
@@ -75,7 +75,7 @@ func (s *localSearch) staysCounted(l capacity.PodLoad) bool {
 // rateHosts tells what the room of each host is worth, and leaves out those on which no pod of a new node can be.
 func (s *localSearch) rateHosts() {
 	for _, n := range s.hosts {
-		solver := lowerbound.NewFiller(len(s.a.W.Dims), nil)
+		solver := cover.NewFiller(len(s.a.W.Dims), nil)
 		var items []int32
 		var most []float64
 		for _, t := range s.tiers {
@@ -91,7 +91,7 @@ func (s *localSearch) rateHosts() {
 			}
 		}
 		if len(items) > 0 {
-			n.scale = solver.Fill(items, most, packing.ScaleNeed(n.host.base.Room, s.prices.Units), &lowerbound.Basis{})
+			n.scale = solver.Fill(items, most, packing.ScaleNeed(n.host.base.Room, s.prices.Units), &cover.Basis{})
 		}
 		if n.waste = n.scale - n.podsWorth(); n.scale > 0 {
 			s.nodes = append(s.nodes, n)

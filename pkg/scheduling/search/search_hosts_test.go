@@ -49,7 +49,8 @@ func TestSearchMovesPodsBetweenNewNodesAndOthers(t *testing.T) {
 		s, st := placeMostPods(p)
 		before := podsOnHosts(s)
 		tally, total := s.Tally.Clone(), slices.Clone(s.Total)
-		improveByLocalSearch(s, st.pricing, searchLimit{steps: 300})
+		st.guide = st.pricing.GuidePricesFor(s)
+		improveByLocalSearch(s, st, searchLimit{steps: 300})
 		if after := podsOnHosts(s); !slices.Equal(before, after) {
 			moved++
 		}

@@ -10,23 +10,20 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
-	"joiner.sh/pkg/scheduling/prices"
 	"joiner.sh/pkg/scheduling/report"
 )
 
-// improveByLocalSearch searches for a cheaper plan within the limit, by these prices.
-func improveByLocalSearch(solution *packing.Solution, px *prices.Pricing, most searchLimit) {
+// improveByLocalSearch searches for a cheaper plan within the limit, by the guide's prices.
+func improveByLocalSearch(solution *packing.Solution, st pricedStrategy, most searchLimit) {
 	if most.steps <= 0 || most.steps == math.MaxInt && most.work <= 0 || solution.Used.Opened == 0 {
 		return
 	}
-	goal := px.LowerBound(solution) * (1 + smallGap)
+	goal := st.pricing.LowerBound(solution) * (1 + smallGap)
 	if solution.NewNodePrice() <= goal {
 		return
 	}
-	prices := px.GuidePricesFor(solution)
-	solution.Prices = prices
 	bins, usage, opened := slices.Clone(solution.Bins), slices.Clone(solution.Used.Pools), solution.Used.Opened
-	s := &localSearch{a: solution, prices: prices, use: solution.SpotUse(), chance: rand.New(rand.NewPCG(1, 2))}
+	s := &localSearch{a: solution, prices: st.guide, use: solution.SpotUse(), chance: rand.New(rand.NewPCG(1, 2))}
 	s.ceiling = s.use.MostInPool()
 	if s.readNodes(); !s.runSteps(most, goal) || !s.use.AnyExceedsShare() {
 		return
@@ -118,7 +115,7 @@ func (s *localSearch) readNodes() {
 		s.readHosts(join)
 	}
 	for _, t := range s.tiers {
-		t.lookAtOfferings(solution)
+		t.lookAtOfferings(solution, s.prices)
 	}
 	for _, n := range s.nodes {
 		n.cost = solution.PriceOf(n.bin) + solution.Strategy.NodeCost
@@ -151,8 +148,8 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 
 // lookAtOfferings finds the offerings of the tier that are worth a look for its batches, and with that what these are
 // worth.
-func (t *weightTier) lookAtOfferings(s *packing.Solution) {
-	t.offerings = packing.NodeOpener{A: s}.CandidateOfferings(t.pools, t.batches)
+func (t *weightTier) lookAtOfferings(s *packing.Solution, worth packing.PodPrices) {
+	t.offerings = packing.NodeOpener{A: s, Prices: worth}.CandidateOfferings(t.pools, t.batches)
 	t.best, t.fits = make([][]int32, len(t.batches)), make([][]int16, len(t.batches))
 	t.onHost = make([][]int8, len(t.batches))
 	for i := range t.onHost {

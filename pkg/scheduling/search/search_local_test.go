@@ -45,7 +45,6 @@ func TestSearchLooksAtOfferingsThatOnePodFills(t *testing.T) {
 		"pods full n=2 cpu=4000 mem=8192")
 	p := packing.NewProblem(world.Snapshot, world.Market)
 	solution, st := placeMostPods(p)
-	solution.Prices = st.pricing.Worth
 	s := &localSearch{a: solution, prices: st.pricing.Worth, use: solution.SpotUse()}
 	s.readNodes()
 	if len(s.tiers) != 1 || len(s.tiers[0].batches) != 1 {

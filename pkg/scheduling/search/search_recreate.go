@@ -10,7 +10,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/lowerbound"
+	"joiner.sh/pkg/scheduling/cover"
 	"joiner.sh/pkg/scheduling/packing"
 )
 
@@ -83,7 +83,7 @@ func (s *localSearch) countNode(n *searchNode, nodes int) {
 func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget float64) (hosts []hostTakes,
 	best []rebuiltNode, cost float64) {
 	solution := s.a
-	g := packing.NodeOpener{A: solution}.NewPriceGuide(s.prices)
+	g := packing.NodeOpener{A: solution, Prices: s.prices}.NewPriceGuide()
 	g.Memory = &s.memory
 	list, offerings := s.offeringsFor(t)
 	g.Fits = func(batch *packing.PodBatch, offering int) int { return int(t.fits[batch.ID][list[offering]]) }
@@ -291,7 +291,7 @@ func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64
 	if fill := p.Fill[o.InstanceType]; fill > 0 {
 		return s.a.OfferingCost(o) / fill
 	}
-	solver := lowerbound.NewFiller(len(s.a.W.Dims), nil)
+	solver := cover.NewFiller(len(s.a.W.Dims), nil)
 	var items []int32
 	var most []float64
 	for _, batch := range t.batches {
@@ -302,6 +302,6 @@ func (s *localSearch) offeringScore(t *weightTier, o *capacity.Offering) float64
 			solver.Value = append(solver.Value, batch.Value)
 		}
 	}
-	worth := solver.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &lowerbound.Basis{})
+	worth := solver.Fill(items, most, packing.ScaleNeed(o.Room, p.Units), &cover.Basis{})
 	return s.a.OfferingCost(o) / max(rounding.LeastDivisor, worth)
 }

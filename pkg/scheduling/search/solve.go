@@ -82,22 +82,23 @@ func withHostsByPrices(p *packing.Problem, best *packing.Solution, st pricedStra
 // nodes chosen together or, where that is not cheaper, a few at a time packed anew. What remains of the work that the
 // plan is worth then goes into the best of them.
 func improvePlan(p *packing.Problem, s *packing.Solution, st pricedStrategy) *packing.Solution {
-	if s = diversifySpot(p, s, st); st.pricing.IsNearBound(s, smallGap) {
+	if s = diversifySpot(p, s, st); s.Used.Opened == 0 || st.pricing.IsNearBound(s, smallGap) {
 		return s
 	}
 	b := newBudget(s, st.pricing)
 	quick := cmp.Or(p.S.Rules.PackingIterations, defaultSearchSteps)
 	if quick > 0 {
 		tellSearched(s)
+		st.guide = st.pricing.GuidePricesFor(s)
 	}
 	first := s
 	if s = packByLinearProgram(p, s, st, b); s == first {
-		improveByLocalSearch(s, st.pricing, searchLimit{steps: quick, left: b.all})
+		improveByLocalSearch(s, st, searchLimit{steps: quick, left: b.all})
 	}
 	if p.S.Rules.PackingIterations != 0 || !b.allowsSearch() {
 		return s
 	}
-	improveByLocalSearch(s, st.pricing, searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all})
+	improveByLocalSearch(s, st, searchLimit{steps: math.MaxInt, done: quick, work: b.left, left: b.all})
 	return s
 }
 
@@ -113,7 +114,7 @@ func packByLinearProgram(p *packing.Problem, best *packing.Solution, st pricedSt
 	next := diversifySpot(p, p.Pack(st.Strategy), st)
 	if b.allowsSearch() {
 		steps := cmp.Or(p.S.Rules.PackingIterations, defaultSearchSteps)
-		improveByLocalSearch(next, st.pricing, searchLimit{steps: steps, left: b.all})
+		improveByLocalSearch(next, st, searchLimit{steps: steps, left: b.all})
 	}
 	if next.Waiting() == best.Waiting() && next.PlacesMoreOrCostsLess(best) {
 		return next

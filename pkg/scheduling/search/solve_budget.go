@@ -65,10 +65,7 @@ func (b *workBudget) allowsSearch() bool { return b.left > 0 }
 // allowsFleet reports whether all nodes may be chosen together for about the pods that have new nodes in the solution,
 // and takes the work off if so.
 func (b *workBudget) allowsFleet(s *packing.Solution, px *prices.Pricing) bool {
-	p := s.Prices
-	if p == nil {
-		p = px.WorthOf(s)
-	}
+	p := px.WorthOf(s)
 	kinds := kindsOnNewNodes(p, s)
 	work := fleetPerFill*kinds*p.OfferingsForSale() + fleetPerPivot*kinds*kinds*kinds
 	if work > b.fleet {

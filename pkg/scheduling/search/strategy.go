@@ -11,6 +11,7 @@ import (
 type pricedStrategy struct {
 	packing.Strategy
 	pricing *prices.Pricing
+	guide   *prices.ShadowPrices // solutions are improved by these, nil where none is
 }
 
 // pricedBy is the strategy with another pricing.

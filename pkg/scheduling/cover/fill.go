@@ -1,7 +1,9 @@
-package lowerbound
+package cover
 
 import (
 	"math"
+
+	"joiner.sh/pkg/model/rounding"
 )
 
 // mostPivots bounds the steps of one fill. A fill that is cut short still gives a valid upper bound.
@@ -17,7 +19,8 @@ func (s *KnapsackSolver) Fill(items []int32, most, room []float64, b *Basis) flo
 	}
 	s.basicAmounts(most, b)
 	for r, x := range s.has {
-		if p := b.rows[r]; x < -speck || p >= 0 && x > most[p]+speck { // there is less now: begin with nothing
+		if p := b.rows[r]; x < -rounding.Speck || p >= 0 && x > most[p]+rounding.Speck {
+			// there is less now: begin with nothing
 			s.restart(b)
 			s.basicAmounts(most, b)
 			break
@@ -100,11 +103,11 @@ func (s *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *B
 	}
 	for r, p := range b.rows {
 		switch w := sign * s.step[r]; {
-		case w > tolerance:
+		case w > rounding.Error:
 			if t := max(0, s.has[r]) / w; t < length {
 				length, leave, toUpper = t, r, false
 			}
-		case w < -tolerance && p >= 0:
+		case w < -rounding.Error && p >= 0:
 			if t := max(0, most[p]-s.has[r]) / -w; t < length {
 				length, leave, toUpper = t, r, true
 			}
@@ -116,7 +119,7 @@ func (s *KnapsackSolver) ratioTest(enter int, sign float64, most []float64, b *B
 // chooseEntering chooses what comes into the basis: the item or slack with the greatest gain. sign is -1 for an item
 // that is at its most and should become fewer, 0 when nothing gains.
 func (s *KnapsackSolver) chooseEntering(most []float64, b *Basis) (enter int, sign float64) {
-	best := tolerance
+	best := rounding.Error
 	for i := range s.values {
 		if s.basic[i] || most[i] <= 0 {
 			continue
@@ -179,7 +182,7 @@ func (s *KnapsackSolver) UpperBound(items []int32, most, room, prices []float64)
 	for i, item := range items {
 		d := s.Value[item]
 		for _, row := range s.rows {
-			d -= prices[row] * s.itemColumn(item, row)
+			d -= prices[row] * s.ItemColumn(item, row)
 		}
 		if d > 0 {
 			sum += d * most[i]

@@ -1,8 +1,10 @@
-package lowerbound
+package cover
 
 import (
 	"math"
 	"slices"
+
+	"joiner.sh/pkg/model/rounding"
 )
 
 // KnapsackSolver finds the best fill of one node, fractions allowed: a linear program with one row for each resource
@@ -12,13 +14,13 @@ type KnapsackSolver struct {
 	Value []float64 // by item: what one is worth
 	Need  []float64 // by item and resource: Need[i*dims+r]
 	Group []int32   // by item: its group, -1 for none
+	Dims  int       // resources
 	Caps  []float64 // by group: how many of its items one node may hold
 
 	// What the last call of Fill found.
 	N     []float64 // by position in the list of items: how many the best fill holds
 	Price []float64 // of one unit of each resource, then of one place in each group
 
-	dims  int
 	basic []bool // by position
 
 	// Of the call: rows are numbered one after the other.
@@ -87,7 +89,7 @@ func (s *KnapsackSolver) invertBasis(b *Basis) bool {
 		}
 	}
 	for c := range n {
-		if !movePivot(m, s.inverse, c, n, leastDivisor) {
+		if !movePivot(m, s.inverse, c, n, rounding.LeastDivisor) {
 			return false
 		}
 		for r := range n {
@@ -175,7 +177,7 @@ func NewFiller(dims int, caps []float64) *KnapsackSolver {
 	rows := dims + len(caps)
 	part := func(n int) []float64 { return make([]float64, n) }
 	return &KnapsackSolver{
-		Caps: caps, Price: make([]float64, rows), dims: dims, rows: make([]int, 0, rows),
+		Caps: caps, Price: make([]float64, rows), Dims: dims, rows: make([]int, 0, rows),
 		room: part(rows), prices: part(rows), has: part(rows), step: part(rows), column: part(rows),
 		inverse: part(rows * rows), matrix: part(rows * rows),
 	}
@@ -185,7 +187,7 @@ func NewFiller(dims int, caps []float64) *KnapsackSolver {
 func (s *KnapsackSolver) readItems(items []int32, room []float64) {
 	s.rows = s.rows[:0]
 	for r := range s.Price {
-		if slices.ContainsFunc(items, func(item int32) bool { return s.itemColumn(item, r) > 0 }) {
+		if slices.ContainsFunc(items, func(item int32) bool { return s.ItemColumn(item, r) > 0 }) {
 			s.rows = append(s.rows, r)
 		}
 	}
@@ -201,7 +203,7 @@ func (s *KnapsackSolver) readItems(items []int32, room []float64) {
 	for i, item := range items {
 		s.values[i] = s.Value[item]
 		for r, row := range s.rows {
-			s.takes[i*n+r] = s.itemColumn(item, row)
+			s.takes[i*n+r] = s.ItemColumn(item, row)
 		}
 	}
 	s.room, s.prices, s.has = s.room[:n], s.prices[:n], s.has[:n]
@@ -212,12 +214,12 @@ func (s *KnapsackSolver) readItems(items []int32, room []float64) {
 	}
 }
 
-// itemColumn returns how much of the resource, or of dims and the group, one item takes.
-func (s *KnapsackSolver) itemColumn(item int32, row int) float64 {
-	if row < s.dims {
-		return s.Need[int(item)*s.dims+row]
+// ItemColumn returns how much of the resource, or of dims and the group, one item takes.
+func (s *KnapsackSolver) ItemColumn(item int32, row int) float64 {
+	if row < s.Dims {
+		return s.Need[int(item)*s.Dims+row]
 	}
-	if int(s.Group[item]) == row-s.dims {
+	if int(s.Group[item]) == row-s.Dims {
 		return 1
 	}
 	return 0
@@ -225,8 +227,8 @@ func (s *KnapsackSolver) itemColumn(item int32, row int) float64 {
 
 // rowCapacity returns the amount of the resource in room, or, for rows from dims on, the cap of the group.
 func (s *KnapsackSolver) rowCapacity(row int, room []float64) float64 {
-	if row < s.dims {
+	if row < s.Dims {
 		return room[row]
 	}
-	return s.Caps[row-s.dims]
+	return s.Caps[row-s.Dims]
 }

@@ -1,4 +1,4 @@
-package lowerbound
+package cover
 
 import (
 	"math"
