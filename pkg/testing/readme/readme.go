@@ -12,8 +12,8 @@ import (
 	"strings"
 )
 
-// Budgets are the most words that each page may have: together not more than 11,000.
-func Budgets() map[string]int {
+// SummedLimits are the most words of each page that may have some of the 11,000 that they have together.
+func SummedLimits() map[string]int {
 	return map[string]int{
 		"README.md":                 980,
 		"events/README.md":          500,
@@ -29,7 +29,7 @@ func Budgets() map[string]int {
 	}
 }
 
-// References are pages outside of the budgets: tables that a test generates or checks, and results of measurements.
+// References are pages without a limit: tables that a test generates or checks, and results of measurements.
 func References() []string {
 	return []string{
 		"functions/rollouts.md",
@@ -56,9 +56,9 @@ func References() []string {
 	}
 }
 
-// MaxDesignWords is the most words that each page of Designs may have. They are counted apart from Budgets: users read
-// those pages and pay for each word, while a successor reads one design, once, before a change. The limit keeps each to
-// one decision.
+// MaxDesignWords is the most words that each page of Designs may have. They are counted apart from SummedLimits: users
+// read those pages and pay for each word, while a successor reads one design, once, before a change. The limit keeps
+// each to one decision.
 const MaxDesignWords = 900
 
 // Designs are the pages that say why a large decision is as it is, and which alternatives lost.
@@ -82,9 +82,9 @@ func Project() []string {
 	return []string{".github/CONTRIBUTING.md", ".github/SECURITY.md"}
 }
 
-// Limits are the most words of each page that people read from top to bottom: Budgets, Designs and Project.
+// Limits are the most words of each page that people read from top to bottom: SummedLimits, Designs and Project.
 func Limits() map[string]int {
-	out := Budgets()
+	out := SummedLimits()
 	for _, name := range Designs() {
 		out[name] = MaxDesignWords
 	}

@@ -18,15 +18,15 @@ import (
 
 const root = "../../.."
 
-// TestPagesKeepTheirBudgets: pages are read when they are short, in sentences that are read once, in lines that fit.
-func TestPagesKeepTheirBudgets(t *testing.T) {
+// TestPagesKeepTheirLimits: pages are read when they are short, in sentences that are read once, in lines that fit.
+func TestPagesKeepTheirLimits(t *testing.T) {
 	pages, err := readme.Pages(root)
 	if err != nil {
 		t.Fatal(err)
 	}
 	for name, most := range readme.Limits() {
 		if n := readme.Words(pages[name]); n > most {
-			t.Errorf("%s has %d words, its budget is %d: shorten it, or move numbers and lists to a page of results", name, n, most)
+			t.Errorf("%s has %d words, its limit is %d: shorten it, or move numbers and lists to a page of results", name, n, most)
 		}
 		for _, long := range readme.LongSentences(pages[name]) {
 			t.Errorf("%s: more than %d words in a sentence: %s", name, readme.MaxSentenceWords, long)
@@ -36,16 +36,16 @@ func TestPagesKeepTheirBudgets(t *testing.T) {
 		}
 	}
 	sum := 0
-	for _, most := range readme.Budgets() {
+	for _, most := range readme.SummedLimits() {
 		sum += most
 	}
 	if sum > 11000 {
-		t.Errorf("the budgets are %d words together", sum)
+		t.Errorf("the limits are %d words together", sum)
 	}
 }
 
-// TestEveryPageHasABudget: a page in the tree either has a limit or is a reference.
-func TestEveryPageHasABudget(t *testing.T) {
+// TestEveryPageHasALimit: a page in the tree either has a limit or is a reference.
+func TestEveryPageHasALimit(t *testing.T) {
 	var got []string
 	err := filepath.WalkDir(root, func(path string, d fs.DirEntry, err error) error {
 		switch {
