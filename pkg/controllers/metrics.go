@@ -36,8 +36,8 @@ func (t *Measurements) NoteUnschedulable(s cluster.Snapshot, u []plan.Unplaced, 
 	defer t.mu.Unlock()
 	t.looked, t.unschedulable, t.asleep, t.unbound = true, 0, 0, 0
 	leftOut := 0
-	for _, mark := range s.Unavailable {
-		if mark.LeavesOut() {
+	for _, entry := range s.Unavailable {
+		if entry.LeavesOut() {
 			leftOut++
 		}
 	}

@@ -60,7 +60,7 @@ func TestInstancesOfOthersDelayNoNotice(t *testing.T) {
 		}
 		done <- nil
 	}()
-	w.until("the node of the notice is condemned", func() (string, bool) {
+	w.until("the node of the notice is marked for deletion", func() (string, bool) {
 		return "", !slices.ContainsFunc(w.claims(), func(c unstructured.Unstructured) bool {
 			return c.GetName() == claim.GetName() && c.GetDeletionTimestamp() == nil
 		})

@@ -20,7 +20,7 @@ import (
 // Known holds all that was learned.
 type Known struct {
 	Classes     []awsv1.EC2NodeClass // sorted by name
-	Unavailable []instancetypes.NotedMark
+	Unavailable []instancetypes.UnavailableEntry
 	Now         time.Time
 }
 
@@ -85,7 +85,7 @@ func CheckNames(k Known, f Filter, sold func(instanceType string) bool) error {
 }
 
 // classOf is the EC2NodeClass that the entry is about, empty for one that is about all.
-func classOf(m instancetypes.NotedMark) string {
+func classOf(m instancetypes.UnavailableEntry) string {
 	name, of := strings.CutPrefix(m.Scope, instancetypes.ClassScope(""))
 	if !of {
 		return ""
@@ -94,7 +94,7 @@ func classOf(m instancetypes.NotedMark) string {
 }
 
 // entryText says what an entry has Joiner do, or did.
-func entryText(m instancetypes.NotedMark, now time.Time) string {
+func entryText(m instancetypes.UnavailableEntry, now time.Time) string {
 	class, instanceType := m.ClassType()
 	about, does, did := offeringText(m), "unavailable", "was unavailable"
 	switch {
@@ -121,7 +121,7 @@ func entryText(m instancetypes.NotedMark, now time.Time) string {
 }
 
 // offeringText names an offering that EC2 refused.
-func offeringText(m instancetypes.NotedMark) string {
+func offeringText(m instancetypes.UnavailableEntry) string {
 	if m.OfferingKey == (instancetypes.OfferingKey{}) {
 		return m.Scope
 	}

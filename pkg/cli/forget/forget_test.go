@@ -21,8 +21,8 @@ func known() forget.Known {
 		return awsv1.EC2NodeClass{ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{
 			"joiner.sh/observed-memory": memory, "joiner.sh/observed-shortfalls": short}}}
 	}
-	mark := func(o instancetypes.OfferingKey, scope, resource, why string, until time.Duration) instancetypes.NotedMark {
-		return instancetypes.NotedMark{Instances: []string{"i-1", "i-2"}, UnavailableOffering: instancetypes.UnavailableOffering{
+	unavailable := func(o instancetypes.OfferingKey, scope, resource, why string, until time.Duration) instancetypes.UnavailableEntry {
+		return instancetypes.UnavailableEntry{Instances: []string{"i-1", "i-2"}, UnavailableOffering: instancetypes.UnavailableOffering{
 			OfferingKey: o, Scope: scope, Resource: resource, Why: why, Until: now.Add(until)}}
 	}
 	large := instancetypes.OfferingKey{Type: "m5.large"}
@@ -33,15 +33,15 @@ func known() forget.Known {
 			class("empty", "", ""),
 			class("odd", "[", "{"),
 		},
-		Unavailable: []instancetypes.NotedMark{
-			mark(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "", "", "InsufficientInstanceCapacity", time.Minute),
-			mark(instancetypes.OfferingKey{CapacityType: "spot"}, "", "", "MaxSpotInstanceCountExceeded", -time.Minute),
-			mark(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "ec2nodeclass/default", "", "InternalError", time.Minute),
-			mark(large, "ec2nodeclass/default", "", "shop/web: 0/3 nodes\njoiner: all fine", time.Hour),
-			mark(large, "ec2nodeclass/gone", "", "", -time.Hour),
-			mark(large, "ec2nodeclass/default", "nvidia.com/gpu", "", time.Hour),
-			mark(instancetypes.OfferingKey{}, "ec2nodeclass/default", "", "i-1 ended: Client.InternalError", -time.Minute),
-			mark(instancetypes.OfferingKey{}, "subnet-1", "", "InsufficientFreeAddressesInSubnet", time.Minute),
+		Unavailable: []instancetypes.UnavailableEntry{
+			unavailable(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "", "", "InsufficientInstanceCapacity", time.Minute),
+			unavailable(instancetypes.OfferingKey{CapacityType: "spot"}, "", "", "MaxSpotInstanceCountExceeded", -time.Minute),
+			unavailable(instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "us-west-2a"}, "ec2nodeclass/default", "", "InternalError", time.Minute),
+			unavailable(large, "ec2nodeclass/default", "", "shop/web: 0/3 nodes\njoiner: all fine", time.Hour),
+			unavailable(large, "ec2nodeclass/gone", "", "", -time.Hour),
+			unavailable(large, "ec2nodeclass/default", "nvidia.com/gpu", "", time.Hour),
+			unavailable(instancetypes.OfferingKey{}, "ec2nodeclass/default", "", "i-1 ended: Client.InternalError", -time.Minute),
+			unavailable(instancetypes.OfferingKey{}, "subnet-1", "", "InsufficientFreeAddressesInSubnet", time.Minute),
 		}}
 }
 
@@ -60,7 +60,7 @@ func TestWhatIsDropped(t *testing.T) {
 		f       forget.Filter
 		lines   []string
 		classes string
-		marks   int
+		entries   int
 	}{
 		"all": {forget.Filter{}, []string{memory[0], memory[1], short,
 			"EC2NodeClass odd: memory by type, unreadable", "EC2NodeClass odd: what nodes have less of than expected, unreadable",
@@ -75,8 +75,8 @@ func TestWhatIsDropped(t *testing.T) {
 		p := forget.PlanDrop(known(), c.f)
 		slices.Sort(p.Lines)
 		slices.Sort(c.lines)
-		if diff := cmp.Diff(c.lines, p.Lines); diff != "" || strings.Join(p.Classes, " ") != c.classes || len(p.Unavailable) != c.marks {
-			t.Errorf("%s: of classes %q, %d marks, %s", name, p.Classes, len(p.Unavailable), diff)
+		if diff := cmp.Diff(c.lines, p.Lines); diff != "" || strings.Join(p.Classes, " ") != c.classes || len(p.Unavailable) != c.entries {
+			t.Errorf("%s: of classes %q, %d entries, %s", name, p.Classes, len(p.Unavailable), diff)
 		}
 	}
 }

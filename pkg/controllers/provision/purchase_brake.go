@@ -13,7 +13,7 @@ import (
 
 // unusedNodes are nodes that were bought in vain, as one process saw them.
 type unusedNodes struct {
-	noted   []instancetypes.NotedMark  // that follow from them
+	noted   []instancetypes.UnavailableEntry  // that follow from them
 	unnoted []instancetypes.UnusedNode // that could not be noted yet
 }
 

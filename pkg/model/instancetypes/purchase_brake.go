@@ -33,15 +33,15 @@ const (
 	mostUnused = 100
 )
 
-// NotedMark is an entry with the facts from which later entries about the same follow.
-type NotedMark struct {
+// UnavailableEntry is an unavailable offering with the facts from which later entries about the same follow.
+type UnavailableEntry struct {
 	UnavailableOffering
 	Since     time.Time `json:"since"`               // of its last refusal
 	Instances []string  `json:"instances,omitempty"` // bought in vain
 }
 
 // RemembersUnused reports whether the entry is about nodes that were bought in vain, and until when they count.
-func (m NotedMark) RemembersUnused() (until time.Time, of bool) {
+func (m UnavailableEntry) RemembersUnused() (until time.Time, of bool) {
 	if m.Resource == "" && !m.LeavesOut() {
 		return time.Time{}, false
 	}
@@ -77,8 +77,8 @@ func (c Class) CauseOf(instanceType string) string {
 // alone never make their class unavailable: another type may work, and is tried. A node of which pods came to run after
 // all, by its instance id, is taken back, and the entry with the last one that it needs: smaller pods than those that
 // it was bought for say nothing of these. Each node counts once. The list given is not changed.
-func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now time.Time) (next []NotedMark,
-	changed bool) {
+func NoteUnusedNodes(old []UnavailableEntry, unused []UnusedNode, used []string,
+	now time.Time) (next []UnavailableEntry, changed bool) {
 	next = slices.Clone(old)
 	for i := range next {
 		m := &next[i]
@@ -97,10 +97,10 @@ func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now ti
 	for _, u := range unused {
 		i := slices.IndexFunc(next, u.isNotedBy)
 		if i < 0 {
-			next = append(next, u.firstMark(now))
+			next = append(next, u.newEntry(now))
 			i = len(next) - 1
 		} else if next[i].Cause != u.Cause {
-			next[i] = u.firstMark(now)
+			next[i] = u.newEntry(now)
 		}
 		if m := &next[i]; !slices.Contains(m.Instances, u.Instance) {
 			m.noteUnused(u, now)
@@ -114,7 +114,7 @@ func NoteUnusedNodes(old []NotedMark, unused []UnusedNode, used []string, now ti
 }
 
 // isNotedBy reports whether the entry is about the node's class, type and resource.
-func (u UnusedNode) isNotedBy(m NotedMark) bool {
+func (u UnusedNode) isNotedBy(m UnavailableEntry) bool {
 	if u.Type == "" {
 		return m.Class() == u.Class && m.LeavesOut()
 	}
@@ -122,15 +122,15 @@ func (u UnusedNode) isNotedBy(m NotedMark) bool {
 	return class == u.Class && of == u.Type && m.Resource == u.Resource
 }
 
-// firstMark is an entry that counts for no time yet.
-func (u UnusedNode) firstMark(now time.Time) NotedMark {
-	return NotedMark{UnavailableOffering: UnavailableOffering{
+// newEntry is an entry that counts for no time yet.
+func (u UnusedNode) newEntry(now time.Time) UnavailableEntry {
+	return UnavailableEntry{UnavailableOffering: UnavailableOffering{
 		OfferingKey: OfferingKey{Type: u.Type}, Scope: ClassScope(u.Class),
 		Resource: u.Resource, Cause: u.Cause, Until: now.UTC()}}
 }
 
 // areOfType reports whether all of the instances are noted for the type of the class.
-func areOfType(all []NotedMark, class, instanceType string, instances []string) bool {
+func areOfType(all []UnavailableEntry, class, instanceType string, instances []string) bool {
 	i := slices.IndexFunc(all, UnusedNode{Class: class, Type: instanceType}.isNotedBy)
 	return i >= 0 && !slices.ContainsFunc(instances, func(id string) bool {
 		return !slices.Contains(all[i].Instances, id)
@@ -138,7 +138,7 @@ func areOfType(all []NotedMark, class, instanceType string, instances []string) 
 }
 
 // noteUnused adds one more.
-func (m *NotedMark) noteUnused(u UnusedNode, now time.Time) {
+func (m *UnavailableEntry) noteUnused(u UnusedNode, now time.Time) {
 	m.Instances = append(slices.Clone(m.Instances), u.Instance)
 	m.Instances = m.Instances[max(0, len(m.Instances)-mostUnused):]
 	m.Since, m.Why = now.UTC(), u.Why
@@ -146,7 +146,7 @@ func (m *NotedMark) noteUnused(u UnusedNode, now time.Time) {
 
 // restIfMany makes the entry count if there are as many as are allowed. Nodes that were under way when it was made make
 // it no longer.
-func (m *NotedMark) restIfMany(u UnusedNode, now time.Time) {
+func (m *UnavailableEntry) restIfMany(u UnusedNode, now time.Time) {
 	if len(m.Instances) >= min(u.Allowed, mostUnused) && !now.Before(m.Until) {
 		m.Until, m.Times = now.Add(restOf(u.Resource)).UTC(), len(m.Instances)
 	}

@@ -7,19 +7,19 @@ import (
 	"time"
 )
 
-// A mark about nodes that were bought in vain stays while as many of them as it needs took no pods: a small pod on one
+// An entry about nodes that were bought in vain stays while as many of them as it needs took no pods: a small pod on one
 // of them says nothing of those that it was bought for. With fewer it is taken back.
 func TestOneUsedNodeOfManyKeepsTheMark(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	var marks []NotedMark
+	var entries []UnavailableEntry
 	note := func(ids []string, used ...string) bool {
 		var unused []UnusedNode
 		for _, id := range ids {
 			unused = append(unused, UnusedNode{Class: "default", Type: "m5.large", Cause: "c", Instance: id, Allowed: 3})
 		}
 		now = now.Add(time.Minute)
-		marks, _ = NoteUnusedNodes(marks, unused, used, now)
-		return now.Before(marks[0].Until)
+		entries, _ = NoteUnusedNodes(entries, unused, used, now)
+		return now.Before(entries[0].Until)
 	}
 	for _, c := range []struct {
 		unused []string
@@ -37,18 +37,18 @@ func TestOneUsedNodeOfManyKeepsTheMark(t *testing.T) {
 // Nodes of one type that fail together leave out their type. The class rests when one of another type fails too.
 func TestOneTypeAloneNeverMarksItsClass(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	var marks []NotedMark
+	var entries []UnavailableEntry
 	fail := func(instanceType string, ids ...string) {
 		for _, id := range ids {
 			now = now.Add(time.Minute)
-			marks, _ = NoteUnusedNodes(marks, []UnusedNode{
+			entries, _ = NoteUnusedNodes(entries, []UnusedNode{
 				{Class: "default", Type: instanceType, Of: instanceType, Cause: "c", Instance: id, Allowed: 2},
 				{Class: "default", Of: instanceType, Cause: "c", Instance: id, Allowed: 3}}, nil, now)
 		}
 	}
 	rests := func(of UnusedNode) bool {
-		i := slices.IndexFunc(marks, of.isNotedBy)
-		return i >= 0 && now.Before(marks[i].Until)
+		i := slices.IndexFunc(entries, of.isNotedBy)
+		return i >= 0 && now.Before(entries[i].Until)
 	}
 	class, first := UnusedNode{Class: "default"}, UnusedNode{Class: "default", Type: "m5.large"}
 	fail("m5.large", "i-1", "i-2", "i-3", "i-4")

@@ -9,7 +9,7 @@ import (
 )
 
 // ListRemembered lists all entries, also those that no longer count but have the next one come sooner or last longer.
-func (l *UnavailableOfferings) ListRemembered(ctx context.Context) ([]instancetypes.NotedMark, error) {
+func (l *UnavailableOfferings) ListRemembered(ctx context.Context) ([]instancetypes.UnavailableEntry, error) {
 	all, _, err := l.readEntries(ctx)
 	if err != nil {
 		return nil, fmt.Errorf("read unavailable offerings: %w", err)

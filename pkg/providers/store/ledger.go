@@ -129,7 +129,7 @@ func (l *UnavailableOfferings) readEntries(ctx context.Context) (storedEntries, 
 }
 
 // storedEntry is an entry with the time of its last refusal, from which the next period follows.
-type storedEntry instancetypes.NotedMark
+type storedEntry instancetypes.UnavailableEntry
 
 type storedEntries []storedEntry
 
@@ -199,7 +199,7 @@ func mergeEntries(old storedEntries, unavailable []instancetypes.UnavailableOffe
 // remembersUntil returns when the entry no longer makes the next period longer: twice its period after it began, for a
 // class an hour after its last failure. A refusal is forgotten with its entry: somebody may mend its cause at any time.
 func (e storedEntry) remembersUntil() time.Time {
-	if until, of := instancetypes.NotedMark(e).RemembersUnused(); of {
+	if until, of := instancetypes.UnavailableEntry(e).RemembersUnused(); of {
 		return until
 	}
 	switch {

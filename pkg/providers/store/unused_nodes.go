@@ -49,10 +49,10 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 	}), nil
 }
 
-func (e storedEntries) notedOfferings() []instancetypes.NotedMark {
-	out := make([]instancetypes.NotedMark, 0, len(e))
+func (e storedEntries) notedOfferings() []instancetypes.UnavailableEntry {
+	out := make([]instancetypes.UnavailableEntry, 0, len(e))
 	for _, m := range e {
-		out = append(out, instancetypes.NotedMark(m))
+		out = append(out, instancetypes.UnavailableEntry(m))
 	}
 	return out
 }

@@ -15,7 +15,7 @@ func TestWhatNodesNeverHadCountsAsZero(t *testing.T) {
 	const eni = "vpc.amazonaws.com/pod-eni"
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
 	class := instancetypes.Class{Name: "default", Hash: "1"}
-	var noted []instancetypes.NotedMark
+	var noted []instancetypes.UnavailableEntry
 	check := func(step string, now time.Time, c instancetypes.Class, want int64) {
 		t.Helper()
 		s := cluster.Snapshot{Now: now, Classes: []instancetypes.Class{c}}

@@ -65,7 +65,7 @@ type records struct {
 
 	leases map[string]lease
 	marks  []instancetypes.UnavailableOffering
-	unused []instancetypes.NotedMark // about nodes that were bought in vain
+	unused []instancetypes.UnavailableEntry // about nodes that were bought in vain
 	events []cluster.Event
 	wakes  map[string]int
 	taken  []string

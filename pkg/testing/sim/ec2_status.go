@@ -86,8 +86,8 @@ func (e *ec2) isUnsound(m *machine) bool {
 	return !m.ill.since.IsZero() && !until.Before(m.ill.since.Add(soundAfter-e.plan.skew-late))
 }
 
-// isUrgent reports whether what the status of the instance says must have its claim condemned or marked by whoever is
-// told.
+// isUrgent reports whether what the status of the instance says must have its claim marked for deletion, or
+// annotated, by whoever is told.
 func (e *ec2) isUrgent(m *machine) bool {
 	lasting := !m.ill.since.IsZero() && m.ill.until.IsZero() && !time.Now().Before(m.ill.showAt) &&
 		!time.Now().Before(m.ill.since.Add(soundAfter+e.plan.skew+time.Second))

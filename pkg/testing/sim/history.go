@@ -9,7 +9,8 @@ import (
 	"joiner.sh/pkg/model/instancetypes"
 )
 
-// remember keeps what later checks ask about: what invocations were told, and when and why claims were condemned.
+// remember keeps what later checks ask about: what invocations were told, and when and why claims were marked for
+// deletion.
 func (w *world) remember(step any) {
 	switch s := step.(type) {
 	case callAnswered:
@@ -67,11 +68,11 @@ type refusedOffering struct {
 	at       time.Time
 }
 
-// rememberReason remembers whether a notice, the state of an instance or its age had the claim condemned.
+// rememberReason remembers whether a notice, the state of an instance or its age had the claim marked for deletion.
 func rememberReason(w *world, s claimDeleted) {
 	name := s.by.fn.Name
 	if strings.HasSuffix(name, "interruption") {
-		s.claim.condemned = time.Now()
+		s.claim.noticed = time.Now()
 	}
 	if name == "statechange" || name == "scheduledchange" || name == "lifecycle" && isDisturbed(w, s.claim) {
 		s.claim.dropped = time.Now()

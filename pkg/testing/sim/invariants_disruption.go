@@ -37,7 +37,7 @@ func checkReplacementsReady(w *world, s claimDeleted) (bad []string) {
 		if marked && r.Annotations[disruption.AnnotationReplaces] == m.ID && r.Deleting.IsZero() &&
 			!w.api.inService(r) &&
 			!onlyNominationLeft(w, r) {
-			bad = append(bad, fmt.Sprintf("claim %s is condemned while %s, which replaces it, is not ready",
+			bad = append(bad, fmt.Sprintf("claim %s is marked for deletion while %s, which replaces it, is not ready",
 				s.claim.Name, name))
 		}
 	}
@@ -50,8 +50,8 @@ func onlyNominationLeft(w *world, c *claim) bool {
 	return n != nil && cluster.StateNode{Node: &n.Node, Claim: &c.Claim}.ReadyForNominated()
 }
 
-// leftByChoice is the node of a claim that provision or disrupt condemns without need; nil of any other. The number of
-// nodes of a static pool matters, not where their pods go.
+// leftByChoice is the node of a claim that provision or disrupt marks for deletion without need; nil of any other. The
+// number of nodes of a static pool matters, not where their pods go.
 func leftByChoice(w *world, s claimDeleted) *node {
 	n := w.api.nodeOf(s.claim)
 	left := s.by.fn.Name == "disrupt" ||
@@ -86,7 +86,7 @@ func checkRoomElsewhere(w *world, s claimDeleted) (bad []string) {
 			continue
 		}
 		if free, why := hasRoomWithout(w, p, n); !free {
-			bad = append(bad, fmt.Sprintf("claim %s is condemned while pod %s has no other place%s", s.claim.Name,
+			bad = append(bad, fmt.Sprintf("claim %s is marked for deletion while pod %s has no other place%s", s.claim.Name,
 				p.Key(), why))
 		}
 	}
@@ -110,13 +110,13 @@ func hasRoomWithout(w *world, p *pod, n *node) (free bool, why string) {
 	return free, why
 }
 
-// noticedLately reports whether a notice had the node's claim condemned since whoever acts now has read.
+// noticedLately reports whether a notice had the node's claim marked for deletion since whoever acts now has read.
 func noticedLately(w *world, n *node) bool {
 	if n.machine == nil {
 		return false
 	}
 	c := w.api.byUID[n.machine.owner]
-	return c != nil && !c.condemned.IsZero() && time.Since(c.condemned) < seconds
+	return c != nil && !c.noticed.IsZero() && time.Since(c.noticed) < seconds
 }
 
 // droppedLately reports whether somebody deleted the node's claim since whoever acts now has read.
@@ -148,8 +148,8 @@ func someoneLeaves(w *world, but *node) bool {
 	return false
 }
 
-// checkBudgetOfDeletion: claims are condemned by choice within the budget of their pool. Disrupt takes of its budget
-// when it begins.
+// checkBudgetOfDeletion: claims are marked for deletion by choice within the budget of their pool. Disrupt takes of its
+// budget when it begins.
 func checkBudgetOfDeletion(w *world, s claimDeleted) []string {
 	if s.by.fn.Name == "disrupt" || leftByChoice(w, s) == nil {
 		return nil
@@ -180,7 +180,7 @@ func checkBudget(w *world, c *claim) []string {
 	away := 1
 	for _, other := range w.api.claims {
 		host := w.api.nodeOf(other)
-		if time.Since(other.condemned) < seconds || time.Since(other.dropped) < seconds ||
+		if time.Since(other.noticed) < seconds || time.Since(other.dropped) < seconds ||
 			time.Since(other.expired) < seconds ||
 			empty && !other.Deleting.IsZero() && time.Since(other.Deleting) >= time.Hour {
 			continue

@@ -82,8 +82,8 @@ func checkDeletedAfterReplacement(w *world, s podDeleted) []string {
 }
 
 // checkGoesAfterReplacement looks at a pod that is to go from an instance that EC2 takes back, and was there when its
-// notice was handled. Within seconds of the condemnation, and if its grace period leaves the time, there is another
-// place for it, or capacity is on its way.
+// notice was handled. Within seconds of that, and if its grace period leaves the time, there is another place for it,
+// or capacity is on its way.
 func checkGoesAfterReplacement(w *world, p *pod) []string {
 	n := w.api.nodes[p.NodeName]
 	if n == nil || n.machine == nil || !n.machine.taken || p.Terminating() || p.app.daemon {
@@ -91,9 +91,9 @@ func checkGoesAfterReplacement(w *world, p *pod) []string {
 	}
 	c := w.api.byUID[n.machine.owner]
 	by, err := time.Parse(time.RFC3339, c.Annotations[v1.AnnotationTerminationTimestamp])
-	until := c.condemned.Add(replaceWithin - 2*w.plan.skew - time.Second)
+	until := c.noticed.Add(replaceWithin - 2*w.plan.skew - time.Second)
 	grace := time.Duration(p.GraceSec) * time.Second
-	if err != nil || c.condemned.IsZero() || p.Started.After(c.condemned) || time.Now().After(until) ||
+	if err != nil || c.noticed.IsZero() || p.Started.After(c.noticed) || time.Now().After(until) ||
 		until.Add(grace+30*time.Second).After(by) || capacityComes(w, c, n) {
 		return nil
 	}
@@ -108,7 +108,7 @@ func checkGoesAfterReplacement(w *world, p *pod) []string {
 		}
 	}
 	return broken("pod %s goes from %s, which EC2 takes back, %s after the notice was handled, and nothing is on its way",
-		p.Key(), n.Name, time.Since(c.condemned))
+		p.Key(), n.Name, time.Since(c.noticed))
 }
 
 // takenBackLately reports whether EC2 has begun to take the node's instance back since whoever acts now has read.
@@ -118,11 +118,11 @@ func takenBackLately(n *node) bool {
 
 // capacityComes reports whether another instance than that of the node is on its way, or was for who acts now.
 func capacityComes(w *world, c *claim, n *node) bool {
-	since := func(m *machine) bool { return !m.Launched.Before(c.condemned.Truncate(time.Second)) }
+	since := func(m *machine) bool { return !m.Launched.Before(c.noticed.Truncate(time.Second)) }
 	for _, m := range w.ec2.livingInstances() {
 		host := w.api.byUID[m.owner]
 		lately := func(t time.Time) bool { return time.Since(t) < seconds } // since whoever acts now has read
-		coming := host == nil || (host.Deleting.IsZero() || lately(host.condemned) || lately(host.expired)) &&
+		coming := host == nil || (host.Deleting.IsZero() || lately(host.noticed) || lately(host.expired)) &&
 			(m.node == nil || !host.Is(v1.ConditionInitialized))
 		if m != n.machine && (coming || since(m)) { // or taken back by now
 			return true

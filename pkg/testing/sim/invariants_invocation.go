@@ -75,7 +75,7 @@ func checkUnavailableMarked(w *world, s invocationReturned) []string {
 	return nil
 }
 
-// checkNoticeHandled: an urgent notice that was handled has condemned its claim.
+// checkNoticeHandled: an urgent notice that was handled has marked its claim for deletion.
 func checkNoticeHandled(w *world, s invocationReturned) []string {
 	kind, m := s.inv.event.Kind, w.ec2.machines[s.inv.event.Instance]
 	if !s.isSound() || m == nil || m.Gone() || kind != EventSpot && kind != EventReservation {

@@ -15,14 +15,14 @@ type claim struct {
 	pods     []string // UIDs of the pods it was made for
 	released bool     // we removed our finalizer
 
-	writer    *invocation // that wrote it last, nil for somebody else
-	written   time.Time   // when
-	maker     *invocation // that stored it
-	made      time.Time   // by it
-	condemned time.Time   // because of a notice, by who handles it
-	dropped   time.Time   // by a user, or because its instance ended, fails, or will be stopped before budgets allow it
-	expired   time.Time   // by lifecycle, for its age or because it came to nothing
-	spared    time.Time   // when a disruption of it was taken back
+	writer  *invocation // that wrote it last, nil for somebody else
+	written time.Time   // when
+	maker   *invocation // that stored it
+	made    time.Time   // by it
+	noticed time.Time   // marked for deletion because of a notice, by who handles it
+	dropped time.Time   // by a user, or because its instance ended, fails, or will be stopped before budgets allow it
+	expired time.Time   // by lifecycle, for its age or because it came to nothing
+	spared  time.Time   // when a disruption of it was taken back
 
 	paid []instancetypes.CommitmentDraw // what it was to take of a commitment
 }

@@ -77,7 +77,7 @@ func (p *nodePorts) UnreserveNode(_ context.Context, n cluster.Node) error {
 // TaintForTermination taints the node.
 func (p *nodePorts) TaintForTermination(ctx context.Context, n cluster.Node) error {
 	return p.changeNode(ctx, "mark node disrupted", n, func(have *node) bool {
-		p.observe(nodeChanged{have, "condemned"})
+		p.observe(nodeChanged{have, "marked for deletion"})
 		if have.Labels[v1.LabelExcludeBalancers] == "" && p.inv.fn.Name == "lifecycle" {
 			p.observe(nodeExcluded{have})
 		}

@@ -83,7 +83,7 @@ func (p *statePorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 	return callPort(ctx, p.caller, "note unused nodes", "", func() ([]instancetypes.UnavailableOffering, error) {
 		now := time.Now()
 		p.state.unused, _ = instancetypes.NoteUnusedNodes(slices.DeleteFunc(p.state.unused,
-			func(m instancetypes.NotedMark) bool {
+			func(m instancetypes.UnavailableEntry) bool {
 				until, _ := m.RemembersUnused()
 				return !now.Before(until)
 			}), unused,

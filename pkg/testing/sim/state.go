@@ -10,8 +10,8 @@ import (
 // productState holds what the product keeps for itself beside Kubernetes objects.
 type productState struct {
 	marks  []unavailableMark
-	unused []instancetypes.NotedMark // about nodes that were bought in vain
-	taken  []string                  // of the quota
+	unused []instancetypes.UnavailableEntry // about nodes that were bought in vain
+	taken  []string                         // of the quota
 	memory disruption.Memory
 }
 

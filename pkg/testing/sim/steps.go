@@ -48,7 +48,7 @@ type writeRefused struct {
 	claim *claim
 }
 
-// claimDeleted is a claim that an invocation condemns.
+// claimDeleted is a claim that an invocation marks for deletion.
 type claimDeleted struct {
 	by    *invocation
 	claim *claim
