@@ -60,7 +60,7 @@ func TestWhatIsDropped(t *testing.T) {
 		f       forget.Filter
 		lines   []string
 		classes string
-		entries   int
+		entries int
 	}{
 		"all": {forget.Filter{}, []string{memory[0], memory[1], short,
 			"EC2NodeClass odd: memory by type, unreadable", "EC2NodeClass odd: what nodes have less of than expected, unreadable",

@@ -13,8 +13,8 @@ import (
 
 // unusedNodes are nodes that were bought in vain, as one process saw them.
 type unusedNodes struct {
-	noted   []instancetypes.UnavailableEntry  // that follow from them
-	unnoted []instancetypes.UnusedNode // that could not be noted yet
+	noted   []instancetypes.UnavailableEntry // that follow from them
+	unnoted []instancetypes.UnusedNode       // that could not be noted yet
 }
 
 // add adds nodes of this pass and returns all that are not noted yet, and the types that are left out for what the

@@ -43,9 +43,8 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(),
 				len(mine))
 		}
-		if i := slices.IndexFunc(mine, func(b *PodDisruptionBudget) bool { return b.DisruptionsAllowed <= 0 }); i >= 0 &&
-			!mine[i].spares(p) {
-			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s does not let pod %s go now", mine[i], p.Key())
+		if len(mine) == 1 && mine[0].DisruptionsAllowed <= 0 && !mine[0].spares(p) {
+			return PodBudgeted, fmt.Sprintf("PodDisruptionBudget %s does not let pod %s go now", mine[0], p.Key())
 		}
 	}
 	if why := o.budgetOfSharers(pods); why != "" {
