@@ -13,9 +13,7 @@ import (
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/nodeclass/translate"
-	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/podclass"
-	"joiner.sh/pkg/scheduling/prices"
 	"joiner.sh/pkg/testing/manypods"
 )
 
@@ -97,25 +95,6 @@ func BenchmarkHandful(b *testing.B) {
 			s.Pods = append(s.Pods, handful(b, n).Pods...)
 			benchmark(b, s)
 		})
-	}
-}
-
-func BenchmarkSurvey(b *testing.B) {
-	s := manypods.Services(b, 10000)
-	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	b.ReportAllocs()
-	for b.Loop() {
-		packing.NewProblem(s, func(string) []instancetypes.Type { return types })
-	}
-}
-
-func BenchmarkPrice(b *testing.B) {
-	s := manypods.Services(b, 10000)
-	types := instancetypes.ResolveTypes(s.Catalog, s.Classes[0], nil, s.Now)
-	p := packing.NewProblem(s, func(string) []instancetypes.Type { return types })
-	b.ReportAllocs()
-	for b.Loop() {
-		prices.FindShadowPrices(p, func(class *podclass.Class) int { return len(class.Pods) }, false)
 	}
 }
 
