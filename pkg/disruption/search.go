@@ -11,6 +11,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/rounding"
 )
 
 const (
@@ -19,7 +20,7 @@ const (
 	costMargin = 1.03
 	// minSavingsShare is the part of what all nodes cost that a set must promise to save. Without it two thirds of what
 	// 500 nodes took until they were at rest went into the last two thousandths of their price.
-	minSavingsShare = 0.0005
+	minSavingsShare = rounding.Slight
 	// minMissed is the number of sets of about one size that must have fallen short of what they promised before
 	// smaller promises are skipped. Sets are skipped that promise less than any of them fell short by. Without it most
 	// questions about large clusters that are nearly at rest were about such sets. Sets of less than minMissedNodes

@@ -3,11 +3,12 @@ package workload
 import (
 	"errors"
 	"fmt"
-	"joiner.sh/pkg/model/lists"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // validateFile refuses what cannot be meant. What is wrong with a single pod alone is left to Refusals.

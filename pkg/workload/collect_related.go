@@ -11,6 +11,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/workload/manifest"
 )
 
@@ -195,15 +196,6 @@ func (c *manifestCollector) applyLeast() {
 	}
 }
 
-// firstNames are some of the names, and whether there are more.
-func firstNames(names []string) string {
-	const mostNamed = 5
-	if len(names) > mostNamed {
-		return strings.Join(names[:mostNamed], ", ") + " and so on"
-	}
-	return strings.Join(names, ", ")
-}
-
 // noteUnknownVolumes names claims whose volume exists and is not among the objects: it may be in one zone alone.
 func (c *manifestCollector) noteUnknownVolumes() {
 	given := map[string]bool{"": true}
@@ -217,7 +209,7 @@ func (c *manifestCollector) noteUnknownVolumes() {
 		}
 	}
 	if n := len(names); n > 0 {
-		c.notes = append(c.notes, fmt.Sprintf("%d PersistentVolumeClaims (%s) have volumes that are not among the files, and may be in one zone; their pods are planned for every zone that the class allows: give the output of kubectl get pv -o yaml, too", n, firstNames(names)))
+		c.notes = append(c.notes, fmt.Sprintf("%d PersistentVolumeClaims (%s) have volumes that are not among the files, and may be in one zone; their pods are planned for every zone that the class allows: give the output of kubectl get pv -o yaml, too", n, lists.Name(names, ", ")))
 	}
 }
 

@@ -200,7 +200,7 @@ func (c *manifestCollector) noteDevices() {
 	note := func(names []string, what, why string) {
 		if n := len(names); n > 0 {
 			c.notes = append(c.notes, fmt.Sprintf("%d %s (%s): %s, unless a workload file has the nodes", n, what,
-				firstNames(names), why))
+				lists.Name(names, ", "), why))
 		}
 	}
 	note(lists.Of(c.Devices.Slices, func(s resourcev1.ResourceSlice) string { return s.Name }), "ResourceSlices",

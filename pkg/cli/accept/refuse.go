@@ -7,6 +7,7 @@ import (
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Facts holds what is looked at before a run.
@@ -95,9 +96,6 @@ func Refusals(f Facts, r Run) []string {
 	return append(out, strayRefusals(f.Pods, r)...)
 }
 
-// mostNamed caps the pods that a refusal names.
-const mostNamed = 5
-
 // strayRefusals name the pods of others that could go onto the run's nodes.
 func strayRefusals(all []Pod, r Run) []string {
 	var names []string
@@ -110,12 +108,8 @@ func strayRefusals(all []Pod, r Run) []string {
 		return nil
 	}
 	names = sortedTexts(names)
-	more := ""
-	if len(names) > mostNamed {
-		names, more = names[:mostNamed], fmt.Sprintf(" and %d more", len(names)-mostNamed)
-	}
-	return []string{fmt.Sprintf("pods tolerate every taint and could go onto the nodes of the run: %s%s; give them a nodeSelector, or tolerations with keys, for the time of the run",
-		strings.Join(names, ", "), more)}
+	return []string{fmt.Sprintf("pods tolerate every taint and could go onto the nodes of the run: %s; give them a nodeSelector, or tolerations with keys, for the time of the run",
+		lists.Name(names, ", "))}
 }
 
 // couldGoTo reports whether the scheduler could place the pod on a node of the run. Affinity is not looked at: a pod

@@ -7,6 +7,7 @@ import (
 
 	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/model/findings"
+	"joiner.sh/pkg/model/lists"
 )
 
 const tight = 0.9 // part of a quota from which on it is told of
@@ -38,8 +39,8 @@ func (e *examination) checkEKS() {
 	case !k.Public:
 		e.Add(findings.Broken, "endpoint", "the API server has no public endpoint, and Joiner's functions run outside the VPC", "set vpcID and subnetIDs in cdk.json, or: "+update+" --resources-vpc-config endpointPublicAccess=true")
 	case !slices.Contains(k.CIDRs, "0.0.0.0/0"):
-		e.Add(findings.Broken, "endpoint", "the public endpoint admits "+firstNames(k.CIDRs,
-			mostNamed)+" only, and functions outside a VPC have no address of their own",
+		e.Add(findings.Broken, "endpoint", "the public endpoint admits "+lists.Name(k.CIDRs,
+			", ")+" only, and functions outside a VPC have no address of their own",
 			"set vpcID and subnetIDs in cdk.json, or admit 0.0.0.0/0")
 	}
 	e.AddFine(since, check, "cluster "+e.clusterName()+" is ACTIVE, authentication "+k.Mode+", and its endpoint is within reach of the functions")

@@ -16,7 +16,6 @@ import (
 const (
 	fewIPs       = 16 // a subnet with less will soon hold no node with its pods
 	mostLoose    = 20
-	mostNamed    = 5
 	checkAPI     = "API server"
 	checkClasses = "EC2NodeClasses"
 )
@@ -126,21 +125,18 @@ func (e *examination) checkPools() {
 		}
 	}
 	if open := unboundedPools(e.f.Pools); len(open) > 0 {
-		e.Add(findings.Warning, "NodePools", strings.Join(open, ", ")+": without limits: whoever may create pods decides what the nodes cost",
+		e.Add(findings.Warning, "NodePools", lists.Name(open, ", ")+": without limits: whoever may create pods decides what the nodes cost",
 			"set limits, or the annotation "+v1.AnnotationLimitUSD+", on each; priceAlarmUSD in cdk.json rings")
 	}
 	e.AddFine(since, "NodePools", fmt.Sprintf("%d are ready", len(e.f.Pools)))
 }
 
-// unboundedPools are the names of some of the pools whose nodes nothing bounds.
+// unboundedPools returns the names of the pools whose nodes nothing bounds.
 func unboundedPools(pools []Pool) (open []string) {
 	for _, p := range pools {
 		if !p.Bounded {
 			open = append(open, p.Name)
 		}
-	}
-	if more := len(open) - mostNamed; more > 0 {
-		return append(open[:mostNamed], fmt.Sprintf("%d more", more))
 	}
 	return open
 }

@@ -2,7 +2,6 @@ package doctor
 
 import (
 	"cmp"
-	"strings"
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
@@ -235,10 +234,3 @@ type examination struct {
 
 // clusterName is the cluster's, or a word to put it in place of.
 func (e *examination) clusterName() string { return cmp.Or(e.f.Cluster, "CLUSTER") }
-
-func firstNames(names []string, most int) string {
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return strings.Join(names[:most], ", ") + " and more"
-}

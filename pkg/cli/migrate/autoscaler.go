@@ -19,7 +19,6 @@ import (
 const (
 	labelNodeGroup = "eks.amazonaws.com/nodegroup"
 	labelCapacity  = "eks.amazonaws.com/capacityType"
-	mostNamed      = 5
 )
 
 // Group holds what nodes of one node group have in common, and the NodePool that stands for it.
@@ -50,8 +49,7 @@ func (r *Report) addAutoscaler(f Facts) {
 			"write an EC2NodeClass and NodePools; groups below has one for each node group")
 	}
 	if n := len(f.Pinned); n > 0 {
-		some := f.Pinned[:min(n, mostNamed)]
-		r.Findings.Add(findings.Note, "pods", fmt.Sprintf("%d carry cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", which Joiner does not read (%s)", n, strings.Join(some, ", ")),
+		r.Findings.Add(findings.Note, "pods", fmt.Sprintf("%d carry cluster-autoscaler.kubernetes.io/safe-to-evict: \"false\", which Joiner does not read (%s)", n, lists.Name(f.Pinned, ", ")),
 			"annotate their templates with karpenter.sh/do-not-disrupt: \"true\"")
 	}
 }

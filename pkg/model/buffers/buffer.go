@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"math"
 	"slices"
-	"strings"
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/equality"
@@ -274,15 +273,11 @@ func (b Buffer) fitsLimits(n int32, placed map[string]bool) (bool, conditionReas
 	if len(missing) == 0 {
 		return true, conditionReason{reason: v1beta1.ReasonFitsExistingCapacity}
 	}
-	const most = 3
 	text := "no room yet for "
 	if b.Object.Strategy() == v1beta1.StrategyStopped {
 		text = "no stopped node yet for "
 	}
-	text += strings.Join(missing[:min(most, len(missing))], ", ")
-	if len(missing) > most {
-		text += fmt.Sprintf(" and %d more", len(missing)-most)
-	}
+	text += lists.Name(missing, ", ")
 	for _, name := range missing {
 		if why := b.Refusals[b.Object.Namespace+"/"+name]; why != "" {
 			text += "; " + name + ": " + why

@@ -91,7 +91,7 @@ func TestStatus(t *testing.T) {
 	}{
 		{"room", `{podTemplateRef: {name: t}, replicas: 2}`, false, all, "ReadyForProvisioning=True Resolved: \nProvisioning=True FitsExistingCapacity: \nfor 2, t of 7"},
 		{"no room", `{podTemplateRef: {name: t}, replicas: 6}`, false, all,
-			"ReadyForProvisioning=True Resolved: \nProvisioning=False RequiresNewCapacity: no room yet for capacity-buffer-web-3, capacity-buffer-web-4, capacity-buffer-web-5 and 1 more\nfor 6, t of 7"},
+			"ReadyForProvisioning=True Resolved: \nProvisioning=False RequiresNewCapacity: no room yet for capacity-buffer-web-3, capacity-buffer-web-4, capacity-buffer-web-5, capacity-buffer-web-6\nfor 6, t of 7"},
 		{"not packed", `{podTemplateRef: {name: t}, replicas: 2}`, false, nil, "ReadyForProvisioning=True Resolved: \nfor 2, t of 7"},
 		{"empty", `{scalableRef: {kind: Deployment, name: w}, replicas: 0}`, false, nil, "ReadyForProvisioning=True Resolved: \nProvisioning=False BufferEmpty: \nfor 0"},
 		{"no template", `{podTemplateRef: {name: t}, replicas: 2}`, true, all,

@@ -127,6 +127,20 @@ const defaultSpotTypes = 15
 // LeastSpotTypes returns the least number of types that a spot launch names where there are so many, at any price.
 func (s Settings) LeastSpotTypes() int { return cmp.Or(s.MinSpotInstanceTypes, defaultSpotTypes) }
 
+// defaultPriceFactor is the default of PriceFactor.
+const defaultPriceFactor = 1.2
+
+// PriceFactor returns how much dearer than the chosen type another may be that a launch names, as a factor.
+func (s Settings) PriceFactor() float64 { return cmp.Or(s.InstanceTypePriceFactor, defaultPriceFactor) }
+
+// defaultSpotPoolFraction is the default of SpotPoolFraction.
+const defaultSpotPoolFraction = 0.8
+
+// SpotPoolFraction returns the part of all spot capacity that may be in one instance type in one zone.
+func (s Settings) SpotPoolFraction() float64 {
+	return cmp.Or(s.MaxSpotPoolFraction, defaultSpotPoolFraction)
+}
+
 // defaultEvictionCostUSD is the default of EvictionCostUSD and of the setting podEvictionCostUSD.
 const defaultEvictionCostUSD = 0.0012
 

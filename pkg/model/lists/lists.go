@@ -1,6 +1,22 @@
 // Package lists makes lists, sets and indexes of what lists hold.
 package lists
 
+import (
+	"fmt"
+	"strings"
+)
+
+// MostNamed caps the names that one sentence lists.
+const MostNamed = 5
+
+// Name joins the texts for a sentence, with the separator between them: MostNamed of them, and how many more there are.
+func Name(texts []string, separator string) string {
+	if more := len(texts) - MostNamed; more > 0 {
+		return fmt.Sprintf("%s and %d more", strings.Join(texts[:MostNamed], separator), more)
+	}
+	return strings.Join(texts, separator)
+}
+
 // Of returns what f makes of each item, in their order; nil where there is none.
 func Of[S ~[]E, E, T any](items S, f func(E) T) []T {
 	if len(items) == 0 {

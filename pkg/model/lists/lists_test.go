@@ -37,3 +37,14 @@ func TestLists(t *testing.T) {
 		t.Errorf("index (-want +got):\n%s", diff)
 	}
 }
+
+// A sentence lists five names, and says how many more there are.
+func TestName(t *testing.T) {
+	names := []string{"a", "b", "c", "d", "e"}
+	for want, of := range map[string][]string{"": nil, "a": names[:1], "a, b, c, d, e": names,
+		"a, b, c, d, e and 2 more": append(names[:5:5], "f", "g")} {
+		if got := lists.Name(of, ", "); got != want {
+			t.Errorf("%q, want %q", got, want)
+		}
+	}
+}

@@ -10,6 +10,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 )
@@ -119,13 +120,8 @@ type OversizedDaemon struct {
 
 // Message says it for people.
 func (d OversizedDaemon) Message() string {
-	const named = 5
-	pools := strings.Join(d.Pools[:min(named, len(d.Pools))], ", ")
-	if len(d.Pools) > named {
-		pools += fmt.Sprintf(" and %d more", len(d.Pools)-named)
-	}
 	return fmt.Sprintf("no instance type of NodePool %s holds %s beside smaller DaemonSets, so its pods have no place there and new nodes keep no room for them",
-		pools, d.Need)
+		lists.Name(d.Pools, ", "), d.Need)
 }
 
 // UnreadPod is a pod whose required anti-affinity is beyond what its namespace may have.

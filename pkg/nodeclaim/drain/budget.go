@@ -3,7 +3,6 @@ package drain
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
@@ -17,9 +16,6 @@ type DisruptionBudgets struct {
 	left  map[*cluster.PodDisruptionBudget]int32
 	stirs map[*cluster.PodDisruptionBudget]bool // nil until asked: see ChangesSoon
 }
-
-// mostNamed caps the budgets of a pod that are named.
-const mostNamed = 3
 
 // NewBudgets starts a pass with what the budgets allow now.
 func NewBudgets(all []cluster.PodDisruptionBudget) *DisruptionBudgets {
@@ -42,12 +38,8 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 	slices.Sort(names)
 	switch {
 	case len(mine) > 1:
-		named := strings.Join(names[:min(len(names), mostNamed)], ", ")
-		if more := len(names) - mostNamed; more > 0 {
-			named += fmt.Sprintf(" and %d more", more)
-		}
 		return false, "", fmt.Sprintf("is under %d PodDisruptionBudgets (%s), and the eviction API takes no pod that has "+
-			"more than one", len(mine), named)
+			"more than one", len(mine), lists.Name(names, ", "))
 	case len(mine) == 0:
 		return true, "", ""
 	case !p.Ready:

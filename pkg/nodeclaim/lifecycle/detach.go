@@ -3,11 +3,11 @@ package lifecycle
 import (
 	"fmt"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/drain"
 )
@@ -57,7 +57,7 @@ func (f finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadli
 		if len(names) > 0 {
 			out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Node: n.Name,
 				Reason: v1.ReasonAwaitingVolumeDetachment,
-				Why:    "waiting for volumes to be detached: " + firstNames(names)})
+				Why:    "waiting for volumes to be detached: " + lists.Name(names, ", ")})
 		}
 	}
 	state := func(status, reason, message string) []plan.Action {
@@ -69,12 +69,12 @@ func (f finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadli
 	case len(left) == 0:
 		return state("True", v1.ConditionVolumesDetached, ""), true
 	case !deadline.IsZero() && f.s.Now.After(deadline):
-		return state("False", v1.ReasonTerminationGracePeriodElapsed, "still attached: "+firstNames(left)), true
+		return state("False", v1.ReasonTerminationGracePeriodElapsed, "still attached: "+lists.Name(left, ", ")), true
 	case limit > 0 && drained.Status == "True" && !f.s.Now.Before(drained.Since.Add(limit)):
 		return state("False", v1.ReasonDetachTimeout,
-			fmt.Sprintf("still attached %s after the node was drained: %s", limit, firstNames(left))), true
+			fmt.Sprintf("still attached %s after the node was drained: %s", limit, lists.Name(left, ", "))), true
 	}
-	return append(out, state("Unknown", v1.ReasonAwaitingVolumeDetachment, firstNames(left))...), false
+	return append(out, state("Unknown", v1.ReasonAwaitingVolumeDetachment, lists.Name(left, ", "))...), false
 }
 
 // attachedVolumes are the volumes of a node that are waited for, sorted.
@@ -98,13 +98,4 @@ func (x index) staysInUse(n cluster.Node, a cluster.Attachment) bool {
 		return !drain.RemovesPod(p, x.s.Now) && slices.ContainsFunc(p.Volumes,
 			func(has cluster.Volume) bool { return has.ID == a.Claim })
 	})
-}
-
-// firstNames names the first and counts the rest (at most five).
-func firstNames(names []string) string {
-	const most = 5
-	if len(names) <= most {
-		return strings.Join(names, ", ")
-	}
-	return fmt.Sprintf("%s and %d more", strings.Join(names[:most], ", "), len(names)-most)
 }

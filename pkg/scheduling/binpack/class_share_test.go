@@ -170,7 +170,8 @@ func TestTermsOfRunningPodsAreShared(t *testing.T) {
 		t.Errorf("%s has no place: %s", u.Pod, u.Message())
 	}
 	told := []plan.UnreadPod{{Pod: "evil/run-15", Node: "node-15", Terms: 3200, Read: 499}, {Pod: "evil/run-16", Node: "node-16", Terms: 3200, Read: 499},
-		{Pod: "evil/run-17", Node: "node-17", Terms: 3200, Read: 499}}
+		{Pod: "evil/run-17", Node: "node-17", Terms: 3200, Read: 499}, {Pod: "evil/run-18", Node: "node-18", Terms: 3200, Read: 499},
+		{Pod: "evil/run-19", Node: "node-19", Terms: 3200, Read: 499}}
 	if d := cmp.Diff(told, p.Unread); d != "" {
 		t.Errorf("pods that are told of it (-want +got):\n%s", d)
 	}

@@ -1,7 +1,6 @@
 package capacity
 
 import (
-	"cmp"
 	"maps"
 	"reflect"
 	"slices"
@@ -173,7 +172,7 @@ func (en *ExistingNodes) leastRoom(c cluster.Claim) (room resources.List, ports 
 // StandingSpot is the spot capacity of the nodes that stay.
 func (en *ExistingNodes) StandingSpot() SpotUsage {
 	u := SpotUsage{ByPool: map[instancetypes.OfferingKey]int64{},
-		share: cmp.Or(en.S.Rules.MaxSpotPoolFraction, defaultSpotPoolShare)}
+		share: en.S.Rules.SpotPoolFraction()}
 	for _, node := range en.All {
 		if node.MarkedForDeletion() {
 			continue

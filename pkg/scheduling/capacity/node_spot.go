@@ -2,9 +2,6 @@ package capacity
 
 import "joiner.sh/pkg/model/instancetypes"
 
-// defaultSpotPoolShare is the part of all spot capacity that may be in one instance type in one zone.
-const defaultSpotPoolShare = 0.8
-
 // fewSpotNodes is up to how many spot nodes there is no such limit.
 const fewSpotNodes = 4
 

@@ -16,14 +16,10 @@ import (
 // mostTypes is the number of types that one launch can name.
 const mostTypes = 60
 
-// defaultPriceMargin is the price factor up to which a launch names dearer types, where the settings do not say.
-const defaultPriceMargin = 1.2
-
 // PriceFlexibility returns the price factor, over the cheapest type, up to which a launch names other types, and how
 // many types a spot launch names at any price.
 func (f *OptionFinder) PriceFlexibility() (margin float64, minSpotInstanceTypes int) {
-	return cmp.Or(f.Rules.InstanceTypePriceFactor, defaultPriceMargin),
-		f.Rules.LeastSpotTypes()
+	return f.Rules.PriceFactor(), f.Rules.LeastSpotTypes()
 }
 
 // ChooseOptions keeps the cheapest options: those within the price margin, more where spot needs them, and those that

@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"cmp"
+	"math"
 	"slices"
 
 	"joiner.sh/pkg/model/rounding"
@@ -123,7 +124,7 @@ func (r *ShareRanking) offeringsByUnitPrice(d int) *rankedOfferings {
 }
 
 // NoPrice is the price of what nobody sells, in USD per hour.
-const NoPrice = 1e18
+const NoPrice = math.MaxFloat32
 
 // DominantShare is the largest part of any resource of the room that need takes.
 func DominantShare(need, room []int64) float64 {

@@ -76,4 +76,4 @@ func (p *problem) addLimits(dims int) []int32 {
 // slight is the part of a cost or of a demand that is little enough not to matter, and enough to tell equals apart: as
 // much more may fleets cost without exchanges before these count as wrong. Half costs 0.01 % more in the mean of the
 // families of infra/lab/ablation, and one half-empty cluster 2.8 %.
-const slight = 1e-3
+const slight = 2 * rounding.Slight

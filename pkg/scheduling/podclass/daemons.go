@@ -2,7 +2,6 @@ package podclass
 
 import (
 	"cmp"
-	"fmt"
 	"slices"
 	"strings"
 
@@ -38,21 +37,17 @@ func (as *Admissions) addDaemons(list []cluster.Pod, waiting []*Class) {
 	}
 }
 
-// LargestDaemons names those of the DaemonSets that take the most room, at most three, by what they take of the most
-// that there is.
+// LargestDaemons names the DaemonSets that take the most room, as many as a sentence lists, by what they take of the
+// most that there is.
 func (as *Admissions) LargestDaemons(all []int, most resources.List) string {
-	const named = 3
 	list := slices.Clone(all)
 	as.SortByRoom(list, most)
 	var parts []string
-	for _, i := range list[:min(named, len(list))] {
+	for _, i := range list {
 		d := as.Daemons[i].Pod
 		parts = append(parts, d.Key()+" ("+d.Need.With(resources.Pods, 0).String()+")")
 	}
-	if len(list) > named {
-		parts = append(parts, fmt.Sprintf("%d more", len(list)-named))
-	}
-	return strings.Join(parts, ", ")
+	return lists.Name(parts, ", ")
 }
 
 // SortByRoom sorts DaemonSets by what they take of the most that there is, those that take most first.

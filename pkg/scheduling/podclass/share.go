@@ -17,24 +17,25 @@ import (
 
 // The processor time that planning for a class of hostile pods takes before anything is searched for, with the built-in
 // catalog and one pool of all its types. With these numbers others wait two seconds at most for 1,000 pods of any kind
-// of BenchmarkHostileTenant: a fifth to all of a second for each kind, searches included.
+// of BenchmarkHostileTenant: a fifth to all of a second for each kind, searches included. The longer times are
+// multiples of that of a rule, since measurements are no more exact.
 const (
-	// workPerClass is that of a class that asks for CPU and memory alone.
-	workPerClass = 200 * time.Microsecond
-	// workPerRequirement is that of a requirement of node affinity, for each term: it is tried on each type.
-	workPerRequirement = 300 * time.Microsecond
 	// workPerRule is that of a spread constraint or a term of pod affinity, once more where a term selects namespaces,
 	// and of an entry of a node selector, which leaves fewer types to the other entries.
 	workPerRule = 100 * time.Microsecond
+	// workPerClass is that of a class that asks for CPU and memory alone.
+	workPerClass = 2 * workPerRule
+	// workPerRequirement is that of a requirement of node affinity, for each term: it is tried on each type.
+	workPerRequirement = workPerClass + workPerRule
 	// workPerKey is that of a topology key other than host and zone, whose domains are found on all nodes and types,
 	// and of a host port, which is compared with those of others.
-	workPerKey = 600 * time.Microsecond
+	workPerKey = 2 * workPerRequirement
 	// workPerAdmission is the least work of a class whose selectors, affinity and tolerations are like those of none
 	// before it: they are tried on each offering. One selector that no offering meets took 1.9 ms. A preference for
 	// values of labels counts twice that: all pods are packed once more without it where it is not met. Others wait
 	// 1.5 s for preferences that nothing meets, 3.1 s with half of that, and 0.2 s with double, which leaves more of
 	// them to later passes.
-	workPerAdmission = 1200 * time.Microsecond
+	workPerAdmission = 2 * workPerKey
 	// workPerPreference is that of a requirement that is preferred, which is tried on few types, of a toleration, and
 	// of a resource for each class, shared by the classes that ask for it: it is a dimension of all room.
 	workPerPreference = 20 * time.Microsecond

@@ -101,7 +101,7 @@ func (top *Counts) keepsAny(g topology.Group, waiting map[string][]*podclass.Cla
 
 // withUnread adds a pod of which a term is skipped, for its owner to be told; of each namespace a few.
 func withUnread(all []plan.UnreadPod, p *cluster.Pod, is awayVerdict) []plan.UnreadPod {
-	const each, most = 3, 50
+	const most = 50
 	if len(all) == most {
 		return all
 	}
@@ -114,7 +114,7 @@ func withUnread(all []plan.UnreadPod, p *cluster.Pod, is awayVerdict) []plan.Unr
 			n++
 		}
 	}
-	if n < each {
+	if n < lists.MostNamed {
 		all = append(all, plan.UnreadPod{Pod: p.Key(), Node: p.NodeName, Terms: is.terms, Read: is.read})
 	}
 	return all

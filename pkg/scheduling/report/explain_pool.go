@@ -171,10 +171,7 @@ func wantedLabels(pod *podclass.RelaxedPod) string {
 			parts = append(parts, alt.String())
 		}
 	}
-	if len(parts) > mostExamples {
-		parts = append(parts[:mostExamples], fmt.Sprintf("%d more alternatives", len(parts)-mostExamples))
-	}
-	return "what the pod wants: " + strings.Join(parts, ", or ")
+	return "what the pod wants: " + lists.Name(parts, ", or ")
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
@@ -243,9 +240,6 @@ func mostText(name string, n int64) string {
 	return cluster.ResourceText(name) + "=" + resources.Format(name, n)
 }
 
-// mostExamples caps the instance types or alternatives that one reason names.
-const mostExamples = 3
-
 // neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
 func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
 	class, _ := e.Solution.W.S.ClassOf(p.ClassKey())
@@ -253,11 +247,7 @@ func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
 	if len(types) == 0 {
 		return ""
 	}
-	names := strings.Join(types[:min(len(types), mostExamples)], ", ")
-	if more := len(types) - mostExamples; more > 0 {
-		names += fmt.Sprintf(" and %d more", more)
-	}
-	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", names,
+	return fmt.Sprintf("; nodes of %s never had %s, which counts as zero there until %s", lists.Name(types, ", "),
 		cluster.ResourceText(resource),
 		until.UTC().Format(time.RFC3339))
 }
@@ -291,12 +281,8 @@ func notSold(offerings []*capacity.Offering) string {
 	return strings.Join(parts, ", ")
 }
 
-const (
-	// mostNamed caps the pools that are named with one reason.
-	mostNamed = 5
-	// mostLines caps the different reasons of pools that are told.
-	mostLines = 40
-)
+// mostLines caps the different reasons of pools that are told.
+const mostLines = 40
 
 // poolRefusals collects the reasons for which pools refuse a pod. A reason that several pools give is told once.
 type poolRefusals struct {
@@ -330,20 +316,15 @@ func (r *poolRefusals) refusalLines() []string {
 	var out []string
 	left := r.more
 	for i, why := range r.why {
-		names := r.pools[why]
-		if i >= mostLines {
+		noun, names := "pools", r.pools[why]
+		switch {
+		case i >= mostLines:
 			left += len(names)
 			continue
-		}
-		switch {
 		case len(names) == 1:
-			out = append(out, fmt.Sprintf("pool %s: %s", names[0], why))
-		case len(names) <= mostNamed:
-			out = append(out, fmt.Sprintf("pools %s: %s", strings.Join(names, ", "), why))
-		default:
-			out = append(out, fmt.Sprintf("pools %s and %d more: %s", strings.Join(names[:mostNamed], ", "),
-				len(names)-mostNamed, why))
+			noun = "pool"
 		}
+		out = append(out, fmt.Sprintf("%s %s: %s", noun, lists.Name(names, ", "), why))
 	}
 	if left > 0 {
 		out = append(out, fmt.Sprintf("%d more pools have nothing for the pod either", left))

@@ -88,8 +88,8 @@ type searchLimit struct {
 }
 
 const (
-	// defaultSearchSteps caps the steps of a search.
-	defaultSearchSteps = 400
+	// defaultSearchSteps caps the steps of a search where nothing says how many, as is right for so many nodes.
+	defaultSearchSteps = patience * stepsPerNode
 	// workPerLook and workPerStep are the work to look at a node or at an offering, and to pack anew.
 	workPerLook, workPerStep = 100, 60_000
 	// mostMates is the largest number of nodes that a step packs anew beside the one that it begins with, and
