@@ -85,7 +85,9 @@ func (d *inputDigest) asJSON(what any) {
 // that their order does not matter. Of the baseline of consolidation it covers which nodes have no room there.
 func (ps *pass) digestInputs(candidates []*stateNode) uint64 {
 	var d inputDigest
-	d.asJSON([]any{ps.state.snapshot.Rules, ps.state.paidShares, ps.state.commitmentsLeft})
+	sold := ps.state.snapshot.Catalog
+	d.asJSON([]any{ps.state.snapshot.Rules, ps.state.paidShares, ps.state.commitmentsLeft, ps.state.snapshot.Unused,
+		sold.Time, sold.TypesTime})
 	sumDigests(&d, ps.state.snapshot.Classes, func(x *inputDigest, c *instancetypes.Class) { x.asJSON(c) })
 	sumDigests(&d, ps.state.snapshot.Overlays, func(x *inputDigest, o *cluster.Overlay) { x.asJSON(o) })
 	sumDigests(&d, ps.state.snapshot.Daemons, func(x *inputDigest, p *cluster.Pod) { x.asJSON(p) })
@@ -127,6 +129,9 @@ func sumDigests[T any](d *inputDigest, list []T, do func(*inputDigest, *T)) {
 func (d *inputDigest) addStateNode(st *State, n *stateNode) {
 	d.addText(n.Claim.Name, n.Pool(), string(n.blocked.reason))
 	d.addBool(n.taken, n.Initialized(), n.MarkedForDeletion(), st.takesNoPods(n))
+	d.addLabels(n.Claim.Labels)
+	d.addAmounts(n.Claim.Capacity)
+	d.addAmounts(n.Claim.Allocatable)
 	if n.Node == nil || n.Claim.Annotations[v1.AnnotationNominatedPods] != "" &&
 		st.now().Before(n.Node.ReadySince.Add(cluster.RefusedAfter)) {
 		d.addNumber(st.now().UnixNano())
@@ -142,31 +147,51 @@ func (d *inputDigest) addPool(st *State, budget *Budget, p *cluster.Pool) {
 	for _, r := range []v1.DisruptionReason{v1.DisruptionEmpty, v1.DisruptionDrifted, v1.DisruptionUnderutilized} {
 		d.addNumber(int64(budget.Left(p.Name, r)))
 	}
-	sumDigests(d, st.types(*p), func(d *inputDigest, t *instancetypes.Type) {
-		d.addText(t.Name)
-		d.addAmounts(t.Allocatable)
-		for i := range t.Offerings {
-			o := &t.Offerings[i]
-			d.addText(o.Zone, o.CapacityType)
-			d.addPrice(o.Price)
-			d.addBool(o.Available)
-			if o.Reservation != nil {
-				d.addText(o.Reservation.ID)
-				d.addNumber(o.Reservation.Remaining)
-			}
+	sumDigests(d, st.types(*p), (*inputDigest).addType)
+}
+
+func (d *inputDigest) addType(t *instancetypes.Type) {
+	d.addText(t.Name)
+	d.addAmounts(t.Allocatable)
+	for i := range t.Offerings {
+		o := &t.Offerings[i]
+		d.addText(o.Zone, o.CapacityType)
+		d.addPrice(o.Price)
+		d.addPrice(o.NodeUSD)
+		d.addBool(o.Available)
+		for _, c := range o.Paid {
+			d.addText(c.Commitment)
+			d.addNumber(c.Amount)
 		}
-	})
+		if o.Reservation != nil {
+			d.addText(o.Reservation.ID)
+			d.addNumber(o.Reservation.Remaining)
+		}
+	}
 }
 
 func (d *inputDigest) addPod(p *cluster.Pod) {
-	d.addText(p.UID, p.Namespace, p.Name, p.NodeName, p.Phase, p.Nominated, p.DoNotDisrupt)
+	if p.Virtual { // a CapacityBuffer has others of the same UID once its template changes
+		d.asJSON(p)
+		return
+	}
+	d.addText(p.UID, p.Namespace, p.Name, p.NodeName, p.Phase, p.Nominated, p.DoNotDisrupt, string(p.Owner))
 	d.addNumber(int64(p.Priority), int64(p.DeletionCost), int64(len(p.Tolerations)), int64(len(p.NodeSelector)),
 		int64(len(p.Volumes)), int64(len(p.Spread)))
-	d.addBool(p.Terminating(), p.Unscheduled, p.Virtual)
+	d.addBool(p.Terminating(), p.Unscheduled)
 	if len(p.VolumeZones) > 0 {
 		d.asJSON(p.VolumeZones)
 	}
-	d.addText(p.Requires...)
+	for _, v := range p.Volumes {
+		d.addText(v.Driver, v.ID)
+	}
+	for i, list := range [][]string{p.Requires, p.Holds, p.Unmodelled, p.UnreadClaims, p.DeviceTemplates,
+		p.DeviceClaims} {
+		if len(list) > 0 {
+			d.addNumber(int64(i))
+			d.addText(list...)
+		}
+	}
 	d.addAmounts(p.Need)
 	if !p.NeedAnew.IsZero() {
 		d.addAmounts(p.NeedAnew)
@@ -178,6 +203,7 @@ func (d *inputDigest) addNode(n *cluster.Node) {
 	d.addText(n.Name)
 	d.addBool(n.Ready, !n.Deleting.IsZero())
 	d.addLabels(n.Labels)
+	d.addAmounts(n.Capacity)
 	d.addAmounts(n.Allocatable)
 	d.addNumber(int64(len(n.VolumeLimits)))
 	for _, driver := range slices.Sorted(maps.Keys(n.VolumeLimits)) {
