@@ -111,7 +111,7 @@ func packWithStopped(s, withoutSurplus cluster.Snapshot) Decision {
 func refillBuffers(s cluster.Snapshot, p *plan.Plan) {
 	r := stoppedcapacity.NextRefill(s, binpack.ResolveOfferings(s), stoppedcapacity.Room(s, 0))
 	p.Fixed, p.Removals = append(p.Fixed, r.Launches...), append(p.Removals, r.Removals...)
-	p.Stopped.Filled, p.Stopped.Placed, p.Stopped.Unplaced = true, r.Placed, r.Unplaced
+	p.Stopped.Filled, p.Stopped.Placed, p.Stopped.Unplaced = !r.Partly, r.Placed, r.Unplaced
 }
 
 // packWithReplacements packs the pods, those of nodes that are to be left too. withoutSurplus is the snapshot in which

@@ -19,6 +19,7 @@ import (
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/provisioning"
 	"joiner.sh/pkg/scheduling/binpack"
+	"joiner.sh/pkg/testing/faults"
 )
 
 const (
@@ -106,6 +107,30 @@ func outline(p plan.Plan) []string {
 		}
 	}
 	return out
+}
+
+// A buffer that the decision fails about is not filled, and no node goes that it may have use for. The other is filled
+// and the NodePools are not blamed.
+func TestABufferMayFail(t *testing.T) {
+	s := read(t, onDemandPool+"pods spare cpu=700 mem=900\n----\npods evil cpu=900 mem=900\n----\n")
+	s = withBuffer(withBuffer(withStopped(t, withStopped(t, s, "c1", "m5.large", nil), "c2", "c5.xlarge", nil), "spare"), "evil")
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: cluster.StagePlace, About: "default/evil"}))
+	if diff := gocmp.Diff([]string{"c1 is kept for default/spare-1"}, outline(got.Plan)); diff != "" {
+		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if f := got.Plan.Faults; len(f) != 1 || f[0].Kind != cluster.BufferPart || f[0].Name != "default/evil" || got.Plan.Stopped.Filled {
+		t.Errorf("filled %v, faults %+v", got.Plan.Stopped.Filled, f)
+	}
+}
+
+// The stopped nodes of a NodePool stay that the decision fails about.
+func TestAPoolOfStoppedNodesMayFail(t *testing.T) {
+	s := read(t, onDemandPool+"pods web cpu=3900 mem=900\n----\npods spare cpu=900 mem=900\n----\n")
+	s = withBuffer(withStopped(t, s, "c1", "m5.large", nil), "spare")
+	got := provisioning.Decide(plantAt(s, faults.Fault{Stage: cluster.StagePools, Pool: "default"}))
+	if f := got.Plan.Faults; len(f) != 1 || f[0].Kind != cluster.PoolPart || len(got.Plan.Removals) > 0 {
+		t.Errorf("removals %v, faults %+v", got.Plan.Removals, f)
+	}
 }
 
 func TestStoppedCapacity(t *testing.T) {

@@ -97,7 +97,8 @@ func (c *Controller) ReadRevision(ctx context.Context, class, revision string) (
 
 // AdvanceRollouts takes the steps. A step that is not stored is not taken, because who dies after a launch must find
 // what allowed it. A rollout whose status cannot be stored allows no further node in this pass: it may be that its
-// revision failed that could not be stored. It is tried again later and later, and the others go on.
+// revision failed that could not be stored. It is tried again later and later, and the others go on. So it is with
+// one that Joiner itself fails about.
 func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (cluster.Snapshot, error) {
 	if len(s.Rollouts) == 0 {
 		return s, nil
@@ -114,25 +115,31 @@ func (c *Controller) AdvanceRollouts(ctx context.Context, s cluster.Snapshot) (c
 			r.Status.Allowed = 0
 			continue
 		}
-		r.Workloads = rollout.CountPods(s, *r)
-		c.readAlarms(ctx, r)
-		c.readGoneImages(ctx, s, r)
 		r.ClusterVersion = version
-		out := rollout.Advance(s, *r)
-		may, err := controllers.MayWrite(ctx)
-		if err == nil && !may {
-			controllers.LogDryRun(c.Log, "write status of NodeRollout "+r.Name+": "+out.Status.Phase+" "+out.Status.Message)
-			continue
-		}
-		if err == nil {
-			err = c.apply(ctx, s, r, out)
-		}
+		err := c.Shield().Do("NodeRollout "+r.Name, func() error { return c.advance(ctx, s, r) })
 		if err != nil {
 			r.Status.Allowed = 0
 		}
 		c.Told.failed.NoteOutcome(ctx, r.Name, controllers.IgnoreConflict(c.Log, err), c.Now())
 	}
 	return rollout.Gate(s), c.Told.failed.JoinErrors()
+}
+
+// advance takes the step of one rollout, or says what a pass would do that may write.
+func (c *Controller) advance(ctx context.Context, s cluster.Snapshot, r *cluster.Rollout) error {
+	r.Workloads = rollout.CountPods(s, *r)
+	c.readAlarms(ctx, r)
+	c.readGoneImages(ctx, s, r)
+	out := rollout.Advance(s, *r)
+	may, err := controllers.MayWrite(ctx)
+	if err == nil && !may {
+		controllers.LogDryRun(c.Log, "write status of NodeRollout "+r.Name+": "+out.Status.Phase+" "+out.Status.Message)
+		return nil
+	}
+	if err != nil {
+		return err
+	}
+	return c.apply(ctx, s, r, out)
 }
 
 // readVersion is the cluster's version; empty where it cannot be read, which stops nothing.

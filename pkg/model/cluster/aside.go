@@ -14,7 +14,9 @@ const (
 	OverlayPart PartKind = "NodeOverlay"
 	PoolPart    PartKind = "NodePool"  // nothing is launched from it
 	ClaimPart   PartKind = "NodeClaim" // it is not disrupted by choice
-	SearchPart  PartKind = "search"    // for a lower price: the plan is the first that is found
+	// one of stopped capacity: it is not filled, and no node goes because nobody has use for it
+	BufferPart PartKind = "CapacityBuffer"
+	SearchPart PartKind = "search" // for a lower price: the plan is the first that is found
 )
 
 // Aside is a part of the snapshot that a decision failed about, and is taken without until then. From then on it is

@@ -102,8 +102,7 @@ func TestPartsKnowEachFieldOfPods(t *testing.T) {
 var whole = map[string]string{
 	"Nodes":       "what runs on them would be bought again",
 	"Classes":     "nothing is launched without them; a NodePool is left out instead",
-	"Rollouts":    "nodes would get another revision",
-	"Stopped":     "they are filled only when no pod waits",
+	"Rollouts":    "they are heeded before: what they allow is in the NodePools",
 	"Namespaces":  "a term that names them would select other pods",
 	"Budgets":     "more would be evicted without them",
 	"Instances":   "EC2 tells them",

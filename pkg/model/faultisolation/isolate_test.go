@@ -17,7 +17,7 @@ import (
 func noon() time.Time { return time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC) }
 
 // crowd is a snapshot of so many of each: pods that wait and that run, each unlike the others, NodePools, NodeClaims,
-// overlays and DaemonSets.
+// overlays, DaemonSets and buffers of stopped capacity.
 func crowd(n int) cluster.Snapshot {
 	s := cluster.Snapshot{Now: noon()}
 	for i := range n {
@@ -31,6 +31,7 @@ func crowd(n int) cluster.Snapshot {
 		s.Pools = append(s.Pools, cluster.Pool{Name: fmt.Sprintf("pool%02d", i)})
 		s.Claims = append(s.Claims, cluster.Claim{Name: fmt.Sprintf("claim%02d", i), NodeName: node})
 		s.Overlays = append(s.Overlays, cluster.Overlay{Name: fmt.Sprintf("overlay%02d", i)})
+		s.Stopped = append(s.Stopped, cluster.StoppedBuffer{Namespace: "d", Name: fmt.Sprintf("buffer%02d", i)})
 		s.Daemons = append(s.Daemons, cluster.Pod{Namespace: "c", Name: fmt.Sprintf("daemon%02d", i), HostPorts: port})
 	}
 	return s
@@ -56,6 +57,9 @@ func seen(s cluster.Snapshot) map[string]bool {
 	}
 	for _, o := range s.Overlays {
 		out[o.Name] = true
+	}
+	for _, b := range s.Stopped {
+		out[b.Name] = true
 	}
 	for _, c := range s.Claims {
 		out[c.Name] = !slices.ContainsFunc(s.Aside, func(a cluster.Aside) bool { return a.Name == c.Name })
@@ -105,6 +109,8 @@ func TestWhatFailsIsFound(t *testing.T) {
 		{"a pod that runs once one waits", func(h map[string]bool) bool { return h["run09"] && hasAny(h, "wait") }, []string{"b/run09"}, 40},
 		{"a DaemonSet", func(h map[string]bool) bool { return h["daemon19"] }, []string{"c/daemon19"}, 24},
 		{"a NodeOverlay", func(h map[string]bool) bool { return h["overlay00"] }, []string{"overlay00"}, 24},
+		{"a buffer", func(h map[string]bool) bool { return h["buffer12"] }, []string{"d/buffer12"}, 30},
+		{"a buffer in a NodePool", func(h map[string]bool) bool { return h["buffer12"] && hasAny(h, "pool") }, []string{"d/buffer12"}, 40},
 		{"a NodeClaim", func(h map[string]bool) bool { return h["claim13"] }, []string{"claim13"}, 24},
 		{"a NodeClaim that comes to mind beside another", func(h map[string]bool) bool { return h["claim13"] && h["claim02"] }, []string{"claim02"}, 24},
 		{"a pod that runs once a NodeClaim may go", func(h map[string]bool) bool { return h["run09"] && hasAny(h, "claim") }, []string{"b/run09"}, 60},

@@ -55,8 +55,12 @@ func takeInventory(s cluster.Snapshot, claims bool) *inventory {
 			list = append(list, newPart(cluster.ClaimPart, c.Name, i))
 		}
 	}
+	var stopped group
+	for i, b := range s.Stopped {
+		stopped = append(stopped, newPart(cluster.BufferPart, b.Namespace+"/"+b.Name, i))
+	}
 	waiting, running := inv.podParts()
-	for _, g := range []group{running, byName(rest), inv.poolParts(""), waiting, byName(list)} {
+	for _, g := range []group{running, byName(rest), inv.poolParts(""), waiting, byName(stopped), byName(list)} {
 		if len(g) > 0 {
 			inv.groups = append(inv.groups, g)
 		}
@@ -188,7 +192,7 @@ func (inv *inventory) snapshotWithout(out []*part) cluster.Snapshot {
 			s.Aside = append(s.Aside, p.Aside)
 		case p.For != "":
 			inv.keepOff(s.Pods, p)
-		case p.Kind == cluster.PoolPart:
+		case p.Kind == cluster.PoolPart, p.Kind == cluster.BufferPart:
 			s.Aside = append(s.Aside, p.Aside) // its nodes belong to something
 			gone[p.Kind][p.at[0]] = true
 		default:
@@ -200,6 +204,7 @@ func (inv *inventory) snapshotWithout(out []*part) cluster.Snapshot {
 	s.Pods = withoutIndexes(s.Pods, gone[cluster.WaitingPods])
 	s.Pools = withoutIndexes(s.Pools, gone[cluster.PoolPart])
 	s.Overlays = withoutIndexes(s.Overlays, gone[cluster.OverlayPart])
+	s.Stopped = withoutIndexes(s.Stopped, gone[cluster.BufferPart])
 	s.Daemons = slices.Clone(s.Daemons)
 	for i := range gone[cluster.DaemonPods] { // each on its own
 		s.Daemons[i] = asFixedPod(s.Daemons[i])

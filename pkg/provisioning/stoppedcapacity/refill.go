@@ -32,6 +32,7 @@ type Refill struct {
 	Removals []plan.Removal   // nodes that no buffer needs, or that cannot be used any more
 	Placed   []plan.Placement // pods of buffers that a node is kept for
 	Unplaced []plan.Unplaced  // pods of buffers that no node is kept for, and none can be made
+	Partly   bool             // buffers or NodePools are left out that decisions fail about
 }
 
 // NextRefill decides what the buffers lack and have too many, at most so many launches. A node that cannot be used any
@@ -53,12 +54,16 @@ func NextRefill(s cluster.Snapshot, sells binpack.Offerings, most int) Refill {
 	if len(view.Pods) > 0 {
 		packed = binpack.PodsFrom(view, sells)
 	}
-	out := Refill{Placed: packed.Existing, Unplaced: packed.Unplaced}
+	out := Refill{Placed: packed.Existing, Unplaced: packed.Unplaced, Partly: slices.ContainsFunc(s.Aside,
+		func(a cluster.Aside) bool { return a.Kind == cluster.BufferPart || isPool(a) })}
 	for i := range out.Unplaced {
 		out.Unplaced[i].Why = slices.Concat(out.Unplaced[i].Why, spotOnly)
 	}
 	for _, l := range packed.Launches[:min(len(packed.Launches), max(most, 0))] {
 		out.Launches = append(out.Launches, forStop(l))
+	}
+	if out.Partly {
+		fresh = nil // nobody knows which of them the others have use for
 	}
 	if len(packed.Launches) == 0 {
 		out.Removals = surplus(s, packed, fresh, stale)
@@ -146,6 +151,8 @@ func staleReason(s cluster.Snapshot, c cluster.Claim) string {
 	stopped := c.Condition(v1.ConditionStopped)
 	pool, known := s.PoolOf(c.Pool)
 	switch drifted := c.Condition(v1.ConditionDrifted); {
+	case !known && slices.ContainsFunc(s.Aside, func(a cluster.Aside) bool { return isPool(a) && a.Name == c.Pool }):
+		return "" // it is left out for a while
 	case !known || pool.Deleting:
 		return "NodePool " + c.Pool + " is gone"
 	case drifted.Status == "True" && !keepsGood(pool, c):
@@ -161,6 +168,8 @@ func staleReason(s cluster.Snapshot, c cluster.Claim) string {
 	}
 	return ""
 }
+
+func isPool(a cluster.Aside) bool { return a.Kind == cluster.PoolPart && a.For == "" }
 
 // keepsGood reports whether a NodeRollout has the pool's nodes of the claim's revision replaced by others, one after
 // the other: what is launched in their stead meanwhile would be the same.
