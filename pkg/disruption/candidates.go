@@ -202,7 +202,7 @@ func (cs *candidates) defaultRefusal(n *stateNode, reason v1.DisruptionReason, m
 	case cs.budget.Left(n.pool.Name, reason) <= 0:
 		return cs.budget.refusal(n.pool.Name, reason)
 	case cs.state.rules.steps == 0:
-		return refusal{IneligibleTimeBudget, noTime}
+		return refusal{IneligibleOverruns, noTime}
 	case moving:
 		return refusal{IneligibleOtherCommand, "pods of other nodes move first"}
 	}

@@ -29,7 +29,7 @@ func (ps *pass) findDrifted(m *Memory) (Command, bool) {
 	slices.SortFunc(empty, byDriftTime)
 	slices.SortFunc(set, byDriftTime)
 	mayAsk := func() bool {
-		return ps.eval.meter.asked < ps.state.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.maxWork()/2
+		return ps.eval.meter.asked < ps.state.rules.steps/2 && ps.eval.meter.work < ps.eval.meter.workLimit()/2
 	}
 	if c, ok := ps.findTrial(m, mayAsk); ok {
 		return c, true

@@ -46,7 +46,7 @@ const (
 	// it has drifted and cannot be replaced
 	IneligibleDrifted              IneligibleReason = "drifted"
 	IneligibleOtherCommand         IneligibleReason = "other-command-in-progress" // other nodes go first
-	IneligibleTimeBudget           IneligibleReason = "time-budget-exceeded"      // passes ran out of time
+	IneligibleOverruns             IneligibleReason = "time-budget-exceeded"      // passes ran out of time
 	IneligibleNoCheaperAlternative IneligibleReason = "no-cheaper-alternative"    // nothing cheaper was found
 	// it would save less than is worth a question
 	IneligibleSmallSavings IneligibleReason = "savings-negligible"

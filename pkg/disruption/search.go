@@ -230,7 +230,7 @@ func (s *setSearch) halveSet(set []*stateNode) (out []candidateSet) {
 	for size := len(set); size > 1; size /= 2 {
 		usd, left := s.eval.simulateSavings(set[:size])
 		work := s.eval.meter.questionWork(podsOf(set[:size]), len(left))
-		if usd > 0 && work <= 2*s.eval.meter.maxWork() {
+		if usd > 0 && work <= 2*s.eval.meter.workLimit() {
 			out = append(out, candidateSet{set: set[:size], usd: usd, work: work})
 		}
 	}

@@ -72,7 +72,7 @@ func reasonEvents() map[disruption.IneligibleReason]reasonEvent {
 		disruption.IneligibleOtherCommand:      {unconsolidatable, kindWaits},
 		disruption.IneligibleRollout:           {blocked, "rollout"},
 		disruption.IneligibleBuffer:            {unconsolidatable, kindWaits},
-		disruption.IneligibleTimeBudget:        {unconsolidatable, kindWaits},
+		disruption.IneligibleOverruns:          {unconsolidatable, kindWaits},
 		disruption.IneligibleBudget:            {blocked, kindWaits},
 		disruption.IneligibleNominated:         {blocked, kindWaits},
 		disruption.IneligiblePoolNotReconciled: {blocked, kindWaits},

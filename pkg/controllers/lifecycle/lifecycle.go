@@ -27,7 +27,7 @@ const (
 	// the status of its budget waits inside the API server for half a second, and would keep everything else waiting
 	// with it. Two use the time better than one, because the controller of the budget writes too.
 	parallelEvictions = 32
-	turnsOfBudget     = 2
+	turnsOfPodBudget  = 2
 
 	// stepsTake bounds a pass: steps that have not begun by then are decided anew, for what they were decided on is
 	// old, and what has become urgent meanwhile goes first.

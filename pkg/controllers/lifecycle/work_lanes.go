@@ -28,8 +28,8 @@ func splitIntoLanes(objects *objectIndex, groups map[string][]plan.Action, keys 
 	late, evictions := workLane{most: parallelSteps, all: true}, workLane{most: parallelEvictions}
 	ending, names, others := workLane{most: parallelSteps}, workLane{most: parallelSteps}, workLane{most: parallelSteps}
 	type row struct {
-		budget string
-		turn   int
+		podBudget string
+		turn      int
 	}
 	under, at := map[string]int{}, map[row]int{} // evictions so far; the place among the rows
 	for _, k := range keys {
@@ -43,8 +43,8 @@ func splitIntoLanes(objects *objectIndex, groups map[string][]plan.Action, keys 
 		case a.Do == plan.Evict:
 			n := under[a.Budget]
 			under[a.Budget]++
-			turn := row{a.Budget, n % turnsOfBudget}
-			if n < turnsOfBudget {
+			turn := row{a.Budget, n % turnsOfPodBudget}
+			if n < turnsOfPodBudget {
 				at[turn] = len(evictions.rows)
 				evictions.rows = append(evictions.rows, nil)
 			}

@@ -82,7 +82,7 @@ func (o Obstacles) budgetOfSharers(pods []*Pod) string {
 		if len(claims) == 0 || !p.drained() || !p.budgeted() {
 			continue
 		}
-		for _, b := range o.budgets.Selecting(p) {
+		for _, b := range o.podBudgets.Selecting(p) {
 			for _, claim := range claims {
 				shares[share{b, claim}]++
 				if n := shares[share{b, claim}]; n > 1 && n > b.DisruptionsAllowed && !b.spares(p) {

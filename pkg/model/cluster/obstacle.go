@@ -10,13 +10,13 @@ import (
 
 // Obstacles tells which pods must not be disrupted now.
 type Obstacles struct {
-	now     time.Time
-	budgets BudgetIndex
+	now        time.Time
+	podBudgets PodBudgetIndex
 }
 
 // Obstacles returns the obstacles that the snapshot's budgets and clock make.
 func (s Snapshot) Obstacles() Obstacles {
-	return Obstacles{now: s.Now, budgets: IndexBudgets(s.Budgets)}
+	return Obstacles{now: s.Now, podBudgets: IndexPodBudgets(s.Budgets)}
 }
 
 // Words for what pods have against the disruption of their node.
@@ -38,7 +38,7 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 		if !p.drained() || !p.budgeted() {
 			continue
 		}
-		mine := o.budgets.Selecting(p)
+		mine := o.podBudgets.Selecting(p)
 		if len(mine) > 1 {
 			return PodBudgeted, fmt.Sprintf("pod %s has %d PodDisruptionBudgets, so that nobody may evict it", p.Key(),
 				len(mine))
@@ -60,7 +60,7 @@ func (o Obstacles) Unevictable(p *Pod) bool {
 	if !p.drained() || !p.budgeted() {
 		return false
 	}
-	mine := o.budgets.Selecting(p)
+	mine := o.podBudgets.Selecting(p)
 	return len(mine) > 1 || len(mine) == 1 && mine[0].FullyBlocking && !mine[0].spares(p)
 }
 

@@ -58,7 +58,7 @@ func IsDue(pods []cluster.Pod, deadline, now, then time.Time) bool {
 }
 
 // NextStep decides the next step for the pods of one node.
-func NextStep(pods []cluster.Pod, budgets *DisruptionBudgets, t DrainTimes) DrainStep {
+func NextStep(pods []cluster.Pod, podBudgets *PodBudgets, t DrainTimes) DrainStep {
 	var step DrainStep
 	var groups [4][]cluster.Pod
 	for _, p := range pods {
@@ -73,9 +73,9 @@ func NextStep(pods []cluster.Pod, budgets *DisruptionBudgets, t DrainTimes) Drai
 	for _, all := range groups {
 		slices.SortFunc(all, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
 		for _, p := range all {
-			evicted := turn && step.requestEviction(p, budgets, t)
+			evicted := turn && step.requestEviction(p, podBudgets, t)
 			forced := !evicted && step.forceDelete(p, t.atLater())
-			step.Held = step.Held || !turn && !forced && budgets.holds(p, t.Now)
+			step.Held = step.Held || !turn && !forced && podBudgets.holds(p, t.Now)
 		}
 		turn = turn && len(all) == 0
 	}
@@ -154,7 +154,7 @@ const refused = "the eviction API refuses it for now"
 
 // requestEviction asks for the eviction of a pod unless something is in the way. It reports whether the pod is asked to
 // go or has been.
-func (s *DrainStep) requestEviction(p cluster.Pod, budgets *DisruptionBudgets, t DrainTimes) bool {
+func (s *DrainStep) requestEviction(p cluster.Pod, podBudgets *PodBudgets, t DrainTimes) bool {
 	if p.Terminating() {
 		s.Waiting = append(s.Waiting, p.Key()+": is shutting down")
 		return true
@@ -163,17 +163,17 @@ func (s *DrainStep) requestEviction(p cluster.Pod, budgets *DisruptionBudgets, t
 		s.Waiting = append(s.Waiting, p.Key()+": stays until its replacement is on its way")
 		return false
 	}
-	ask, budget, why := false, "", "is protected by karpenter.sh/do-not-disrupt"
+	ask, podBudget, why := false, "", "is protected by karpenter.sh/do-not-disrupt"
 	switch {
 	case p.Protected(t.Now):
 	case t.Now.Before(p.AskAgain):
 		why = refused
 	default:
-		ask, budget, why = budgets.takeEviction(p)
+		ask, podBudget, why = podBudgets.takeEviction(p)
 	}
 	if ask {
-		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName, Budget: budget})
-		s.Held = s.Held || budget != ""
+		s.Actions = append(s.Actions, plan.Action{Do: plan.Evict, Pod: p.Key(), Node: p.NodeName, Budget: podBudget})
+		s.Held = s.Held || podBudget != ""
 		if why = refused; p.AskAgain.IsZero() {
 			s.Waiting = append(s.Waiting, p.Key()+": is being evicted")
 			return true

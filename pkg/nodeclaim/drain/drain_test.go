@@ -60,12 +60,12 @@ func TestScenarios(t *testing.T) {
 						times.Deadline = when
 					}
 				}
-				step := drain.NextStep(pods, drain.NewBudgets(budgets), times)
+				step := drain.NextStep(pods, drain.NewPodBudgets(budgets), times)
 				r := rand.New(rand.NewPCG(1, 2))
 				for range 3 {
 					other := slices.Clone(pods)
 					r.Shuffle(len(other), func(i, j int) { other[i], other[j] = other[j], other[i] })
-					if diff := cmp.Diff(step, drain.NextStep(other, drain.NewBudgets(budgets), times)); diff != "" {
+					if diff := cmp.Diff(step, drain.NextStep(other, drain.NewPodBudgets(budgets), times)); diff != "" {
 						t.Errorf("%s: shuffled the step differs:\n%s", d.Pos, diff)
 					}
 				}
@@ -200,7 +200,7 @@ func TestBudgetsThatChangeSoon(t *testing.T) {
 		{"lone-1 app=lone", "web-2 app=web unready created=-1m", false},
 	} {
 		node := []cluster.Pod{pod(t, c.node)}
-		b := drain.NewBudgets(budgets)
+		b := drain.NewPodBudgets(budgets)
 		for _, time := range []string{"first", "second"} {
 			if got := b.ChangesSoon(node, append(node, pod(t, c.beside)), noon()); got != c.want {
 				t.Errorf("%s beside %s: got %v when asked for the %s time", c.node, c.beside, got, time)

@@ -63,7 +63,7 @@ func (f finalizer) blockedForLong(c cluster.Claim, steps []plan.Action) bool {
 	}
 	deadline := c.Deadline()
 	return !slices.ContainsFunc(f.nodesOf(c, f.instancesOf(c)), func(n cluster.Node) bool {
-		return f.budgets.ChangesSoon(f.pods.onNode(n.Name), f.s.Pods, f.s.Now) ||
+		return f.podBudgets.ChangesSoon(f.pods.onNode(n.Name), f.s.Pods, f.s.Now) ||
 			!deadline.IsZero() && drain.IsDue(f.pods.onNode(n.Name), deadline, f.s.Now, f.s.Now.Add(untilTick))
 	})
 }
@@ -146,7 +146,7 @@ func (f finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	idle, pods, soon := f.nothingRuns(n), f.pods.onNode(n.Name), f.endsSoon(deadline)
 	if !idle && !hasDrainTaint(n) {
 		waiting = append(waiting, "node "+n.Name+" is being taken out of service")
-		if !soon && f.budgets.Concern(pods, f.s.Now) {
+		if !soon && f.podBudgets.Concern(pods, f.s.Now) {
 			step(plan.TaintNode)
 		} else {
 			step(plan.TaintForTermination)
@@ -161,7 +161,7 @@ func (f finalizer) drainNode(c cluster.Claim, n cluster.Node, deadline time.Time
 	if idle || waiting != nil {
 		return out, waiting
 	}
-	next := drain.NextStep(pods, f.budgets,
+	next := drain.NextStep(pods, f.podBudgets,
 		drain.DrainTimes{Now: f.s.Now, Deadline: deadline, First: interruption.FirstUntil(c), PassTook: f.s.PassTook})
 	if !isExcluded(n) && (soon || !next.Held) {
 		step(plan.ExcludeNode)

@@ -126,13 +126,13 @@ type registrar struct {
 // finalizer decides how claims and nodes that are being deleted come to their end.
 type finalizer struct {
 	index
-	budgets *drain.DisruptionBudgets
+	podBudgets *drain.PodBudgets
 }
 
 func newState(s cluster.Snapshot) state {
 	x := newIndex(s)
 	return state{x, registrar{x, nomination.CountWaiting(x.s.Pods), nomination.FindOwnerNominations(x.s)},
-		finalizer{x, drain.NewBudgets(x.s.Budgets)}, map[string]int{}}
+		finalizer{x, drain.NewPodBudgets(x.s.Budgets)}, map[string]int{}}
 }
 
 func newIndex(s cluster.Snapshot) index {

@@ -9,17 +9,17 @@ import (
 	"joiner.sh/pkg/model/lists"
 )
 
-// DisruptionBudgets holds what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It
+// PodBudgets holds what PodDisruptionBudgets still allow in one pass, over all the nodes that it drains. It
 // spares the eviction API questions whose answer is known; what it lets pass, the API judges.
-type DisruptionBudgets struct {
-	index cluster.BudgetIndex
+type PodBudgets struct {
+	index cluster.PodBudgetIndex
 	left  map[*cluster.PodDisruptionBudget]int32
 	stirs map[*cluster.PodDisruptionBudget]bool // nil until asked: see ChangesSoon
 }
 
-// NewBudgets starts a pass with what the budgets allow now.
-func NewBudgets(all []cluster.PodDisruptionBudget) *DisruptionBudgets {
-	b := &DisruptionBudgets{index: cluster.IndexBudgets(all), left: map[*cluster.PodDisruptionBudget]int32{}}
+// NewPodBudgets starts a pass with what the budgets allow now.
+func NewPodBudgets(all []cluster.PodDisruptionBudget) *PodBudgets {
+	b := &PodBudgets{index: cluster.IndexPodBudgets(all), left: map[*cluster.PodDisruptionBudget]int32{}}
 	for i := range all {
 		b.left[&all[i]] = all[i].DisruptionsAllowed
 	}
@@ -29,7 +29,7 @@ func NewBudgets(all []cluster.PodDisruptionBudget) *DisruptionBudgets {
 // takeEviction reports whether to ask for the eviction of the pod, and of which budget that is, else why that would be
 // in vain. A pod that is not running yet is under no budget; whether one that is not ready may go, the API knows
 // better.
-func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why string) {
+func (b *PodBudgets) takeEviction(p cluster.Pod) (ask bool, of, why string) {
 	if p.Phase == "Pending" {
 		return true, "", ""
 	}
@@ -52,7 +52,7 @@ func (b *DisruptionBudgets) takeEviction(p cluster.Pod) (ask bool, of, why strin
 }
 
 // holds reports whether the pod may not be evicted now. It takes nothing of its budget.
-func (b *DisruptionBudgets) holds(p cluster.Pod, now time.Time) bool {
+func (b *PodBudgets) holds(p cluster.Pod, now time.Time) bool {
 	if p.Terminating() || !b.concern(p, now) {
 		return false
 	}
@@ -62,11 +62,11 @@ func (b *DisruptionBudgets) holds(p cluster.Pod, now time.Time) bool {
 
 // Concern reports whether a pod that the drain waits for is protected or under a budget, so that the drain may have to
 // wait long for it.
-func (b *DisruptionBudgets) Concern(pods []cluster.Pod, now time.Time) bool {
+func (b *PodBudgets) Concern(pods []cluster.Pod, now time.Time) bool {
 	return slices.ContainsFunc(pods, func(p cluster.Pod) bool { return waitsFor(p, now) && b.concern(p, now) })
 }
 
-func (b *DisruptionBudgets) concern(p cluster.Pod, now time.Time) bool {
+func (b *PodBudgets) concern(p cluster.Pod, now time.Time) bool {
 	return p.Protected(now) || p.Phase != "Pending" && len(b.index.Selecting(&p)) > 0
 }
 
@@ -76,16 +76,16 @@ const startsWithin = 5 * time.Minute
 // ChangesSoon reports whether a pod of the node is shutting down, or waits for a budget of which some pod comes or
 // goes, so that it will allow more once that is ready. A drain of many pods under a budget that lets one go at a time
 // has no other pods to wait for between two of them.
-func (b *DisruptionBudgets) ChangesSoon(node, all []cluster.Pod, now time.Time) bool {
+func (b *PodBudgets) ChangesSoon(node, all []cluster.Pod, now time.Time) bool {
 	return slices.ContainsFunc(node, func(p cluster.Pod) bool {
 		return waitsFor(p, now) && (p.Terminating() ||
 			slices.ContainsFunc(b.index.Selecting(&p),
-				func(one *cluster.PodDisruptionBudget) bool { return b.changingBudgets(all, now)[one] }))
+				func(one *cluster.PodDisruptionBudget) bool { return b.changingPodBudgets(all, now)[one] }))
 	})
 }
 
-// changingBudgets tells of each budget whether some pod of it comes or goes.
-func (b *DisruptionBudgets) changingBudgets(all []cluster.Pod, now time.Time) map[*cluster.PodDisruptionBudget]bool {
+// changingPodBudgets tells of each budget whether some pod of it comes or goes.
+func (b *PodBudgets) changingPodBudgets(all []cluster.Pod, now time.Time) map[*cluster.PodDisruptionBudget]bool {
 	if b.stirs != nil {
 		return b.stirs
 	}

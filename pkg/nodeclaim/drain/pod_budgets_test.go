@@ -15,7 +15,7 @@ func TestManyBudgetsOfATenant(t *testing.T) {
 	for i := range 5000 {
 		all = append(all, cluster.PodDisruptionBudget{Namespace: "evil", Name: fmt.Sprintf("b-%04d", i), Selector: &cluster.Selector{}})
 	}
-	b := NewBudgets(all)
+	b := NewPodBudgets(all)
 	if ask, _, why := b.takeEviction(cluster.Pod{Namespace: "evil", Name: "p", Phase: "Running"}); ask || len(why) > 300 || !strings.Contains(why, "is under 5000 PodDisruptionBudgets (evil/b-0000, evil/b-0001, evil/b-0002, evil/b-0003, evil/b-0004 and 4995 more)") {
 		t.Errorf("%t, %d bytes: %.300s", ask, len(why), why)
 	}

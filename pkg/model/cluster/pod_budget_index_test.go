@@ -40,7 +40,7 @@ func TestBudgetIndex(t *testing.T) {
 			}
 			budgets = append(budgets, b)
 		}
-		x := IndexBudgets(budgets)
+		x := IndexPodBudgets(budgets)
 		for range 20 {
 			p := &Pod{Namespace: "ns-" + word(3), Labels: map[string]string{}}
 			for range r.IntN(4) {

@@ -2,21 +2,21 @@ package cluster
 
 import "joiner.sh/pkg/model/requirements"
 
-// BudgetIndex finds the PodDisruptionBudgets that select a pod without asking each of its namespace: most budgets name
-// a label that hardly another one names.
-type BudgetIndex struct {
-	byNamespace map[string]*namespaceBudgets
+// PodBudgetIndex finds the PodDisruptionBudgets that select a pod without asking each of its namespace: most of them
+// name a label that hardly another one names.
+type PodBudgetIndex struct {
+	byNamespace map[string]*podBudgetsOfNamespace
 }
 
-// namespaceBudgets are the budgets of a namespace, each in one place.
-type namespaceBudgets struct {
+// podBudgetsOfNamespace are the budgets of a namespace, each in one place.
+type podBudgetsOfNamespace struct {
 	byLabel map[string]map[string][]*PodDisruptionBudget // by a label that its pods have: key, and value
 	others  []*PodDisruptionBudget                       // whose selectors name no value
 }
 
-// IndexBudgets returns the index of the budgets, which are not copied.
-func IndexBudgets(budgets []PodDisruptionBudget) BudgetIndex {
-	x := BudgetIndex{byNamespace: map[string]*namespaceBudgets{}}
+// IndexPodBudgets returns the index of the budgets, which are not copied.
+func IndexPodBudgets(budgets []PodDisruptionBudget) PodBudgetIndex {
+	x := PodBudgetIndex{byNamespace: map[string]*podBudgetsOfNamespace{}}
 	named := map[[3]string]int{} // how many budgets name the value, by namespace, key and value
 	for i := range budgets {
 		b := &budgets[i]
@@ -38,10 +38,10 @@ func IndexBudgets(budgets []PodDisruptionBudget) BudgetIndex {
 }
 
 // addBudget files the budget under the requirement whose values are named least.
-func (x BudgetIndex) addBudget(b *PodDisruptionBudget, named map[[3]string]int) {
+func (x PodBudgetIndex) addBudget(b *PodDisruptionBudget, named map[[3]string]int) {
 	in := x.byNamespace[b.Namespace]
 	if in == nil {
-		in = &namespaceBudgets{byLabel: map[string]map[string][]*PodDisruptionBudget{}}
+		in = &podBudgetsOfNamespace{byLabel: map[string]map[string][]*PodDisruptionBudget{}}
 		x.byNamespace[b.Namespace] = in
 	}
 	var rarest *requirements.Requirement
@@ -78,7 +78,7 @@ func selectedValues(r requirements.Requirement) []string {
 }
 
 // Selecting returns the budgets that select the pod, in no order.
-func (x BudgetIndex) Selecting(p *Pod) (out []*PodDisruptionBudget) {
+func (x PodBudgetIndex) Selecting(p *Pod) (out []*PodDisruptionBudget) {
 	in := x.byNamespace[p.Namespace]
 	if in == nil {
 		return nil

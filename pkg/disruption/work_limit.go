@@ -24,11 +24,11 @@ type workMeter struct {
 	before       int // work before the present search began
 }
 
-// maxWork returns the work that a pass may do before it begins nothing more.
-func (m *workMeter) maxWork() int { return m.steps * workPerQuestion }
+// workLimit returns the work that a pass may do before it begins nothing more.
+func (m *workMeter) workLimit() int { return m.steps * workPerQuestion }
 
 // canAfford reports whether that much more work is left in this pass.
-func (m *workMeter) canAfford(work int) bool { return m.work+work <= m.maxWork() }
+func (m *workMeter) canAfford(work int) bool { return m.work+work <= m.workLimit() }
 
 // questionWork returns the work of a question about that many pods, of which fresh go to new nodes. Every node is
 // looked at, which is quickly done.
