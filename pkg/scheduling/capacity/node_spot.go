@@ -1,9 +1,9 @@
 package capacity
 
-import "joiner.sh/pkg/model/instancetypes"
-
-// fewSpotNodes is up to how many spot nodes there is no such limit.
-const fewSpotNodes = 4
+import (
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/rounding"
+)
 
 // SpotUsage is the spot capacity of a cluster, in millicores.
 type SpotUsage struct {
@@ -13,8 +13,12 @@ type SpotUsage struct {
 	share  float64 // how much of all may be in one pool of capacity, that is one type in one zone
 }
 
-// AreFew reports whether one more spot node would be within what no limit is for.
-func (u SpotUsage) AreFew() bool { return u.Nodes < fewSpotNodes }
+// AreFew reports whether there is no limit for one spot node more.
+func (u SpotUsage) AreFew() bool { return u.hasNoLimit(u.Nodes + 1) }
+
+// hasNoLimit reports whether there are so few nodes that a single one elsewhere is more than the limit asks for: up to
+// four of which 80 % may be in one pool of capacity.
+func (u SpotUsage) hasNoLimit(nodes int) bool { return float64(nodes)*(1-u.share) < 1-rounding.Error }
 
 // Add counts so much spot capacity more, or less.
 func (u *SpotUsage) Add(o instancetypes.OfferingKey, cpu int64, nodes int) {
@@ -30,7 +34,7 @@ func (u SpotUsage) MostInPool() int64 { return int64(u.share * float64(u.total))
 
 // ExceedsShare reports whether the pool of capacity has more than its share.
 func (u SpotUsage) ExceedsShare(o instancetypes.OfferingKey) bool {
-	return o.CapacityType == instancetypes.Spot && u.Nodes > fewSpotNodes &&
+	return o.CapacityType == instancetypes.Spot && !u.hasNoLimit(u.Nodes) &&
 		float64(u.ByPool[o]) > u.share*float64(u.total)
 }
 

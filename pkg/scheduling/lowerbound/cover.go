@@ -84,10 +84,10 @@ func (s *solver) generateColumns() ClassPrices {
 		}
 		switch {
 		case added > 0 && best.Least-best.Bound > enough*best.Bound:
-			mix, all = calm, best.Rounds%every == 0 || added < few
+			mix, all = calm, false
 		case !all:
 			all = true
-		case best.Least-best.Bound > enough*best.Bound && mix > 0.01:
+		case best.Least-best.Bound > enough*best.Bound && mix > slight:
 			mix /= 4
 		case exchanged:
 			exchanged, last, with = false, best.Rounds+last/2, best.Least
@@ -116,11 +116,6 @@ func (s *solver) mendingSteps() int { return max(mend, s.m.anew) }
 const (
 	// calm is the part of the best prices so far in those that offerings are asked with.
 	calm = 0.5
-	// every caps the rounds until all offerings are asked again. Never costs 0.04 % more.
-	every = 5
-	// few new columns are a sign that the offerings that are asked have nothing more to tell. Without it a sixth more
-	// rounds lead to the same prices.
-	few = 4
 	// exactTries caps the tries that lower only the values of pods in the best fill of an offering, before all are. One
 	// costs services 0.3 % more.
 	exactTries = 3

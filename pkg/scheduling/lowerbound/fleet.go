@@ -7,8 +7,9 @@ import (
 	"joiner.sh/pkg/scheduling/cover"
 )
 
-// firstRounds and moreRounds cap the rounds in which fills are looked for, in the beginning and after each choice.
-const firstRounds, moreRounds = 40, 3
+// fillRounds caps the rounds in which fills are looked for before a choice. Half costs 0.04 % more in the mean of the
+// families of infra/lab/ablation, double 0.19 % more.
+const fillRounds = 40
 
 // CoverByWholeNodes covers classes with whole nodes of whole pods, cheaply: again and again it solves the relaxation in
 // which nodes hold whole pods and only their number may be a fraction, buys those that are whole or, if none is, that
@@ -72,13 +73,11 @@ func (d *diveSearch) buyMore() bool {
 	}
 	d.findLastNode()
 	s := d.w.solver
-	rounds := moreRounds
-	if !d.dived {
-		rounds, d.dived = firstRounds, true
-	} else {
+	if d.dived {
 		d.demandLeft()
 	}
-	d.findNodes(rounds)
+	d.dived = true
+	d.findNodes()
 	s.m.keepColumns(kept)
 	if d.usedUp() {
 		d.fleet = d.bought // what is left is for others
@@ -87,11 +86,11 @@ func (d *diveSearch) buyMore() bool {
 	return d.spent+s.m.fleetCost() < d.best && d.buyWholeNodes(s.m)
 }
 
-// findNodes finds nodes for the master problem in at most so many rounds.
-func (d *diveSearch) findNodes(rounds int) {
+// findNodes finds nodes for the master problem.
+func (d *diveSearch) findNodes() {
 	m := d.w.m
 	m.improveBasis()
-	for range rounds {
+	for range fillRounds {
 		if d.usedUp() || d.w.priceWholePods(m.classValues(d.w.filler.Value)) == 0 {
 			return
 		}

@@ -111,7 +111,7 @@ func (m *masterProblem) setExchanges(on bool) {
 		}
 		c.cost, c.wrong = 0, !on
 		if !on {
-			c.cost = 3*m.prices[m.row[c.class[len(c.class)-1]]] + speck
+			c.cost = 2*m.prices[m.row[c.class[len(c.class)-1]]] + speck
 		}
 	}
 	m.computePrices()

@@ -12,18 +12,10 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
-// Half and double of these numbers, in the mean of the families of infra/lab/ablation: see each.
-const (
-	// stale is the part that is left of what was there when pods were priced, at which they are priced anew. 0.95 costs
-	// 0.01 % more and 0.8 0.04 % less, one workload of services 0.9 % more.
-	stale = 0.9
-	// looks caps the offerings that are tried with whole pods, those that seem best first. Half costs 0.05 % more,
-	// double 0.07 % less.
-	looks = 8
-	// most caps the offerings that are kept when all are asked, those of the best scores. Half costs 0.04 % more,
-	// double 0.06 % more.
-	most = 40
-)
+// looks caps the offerings that are kept when all are asked, those of the best scores, and that are tried with whole
+// pods. Half costs 0.07 % more in the mean of the families of infra/lab/ablation; double costs 0.05 % less, for a tenth
+// more CPU.
+const looks = 8
 
 // PriceGuide makes nodes by the prices of pods: again and again it prices what is left, asks which offering could hold
 // the most worth for its price, and makes a few such nodes.
@@ -54,7 +46,7 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 	g.PrepareGroups(offerings, batches)
 	priced := math.Inf(1)
 	for !op.A.Used.ClaimsUsedUp() && g.CountRemaining() {
-		if g.remainingWorth() < priced*stale {
+		if g.remainingWorth() < priced {
 			g.repriceRemaining(0)
 			priced = g.remainingWorth()
 		}
@@ -210,15 +202,15 @@ func (g *PriceGuide) ScoreAgain() {
 		}
 		g.ScoreCandidate(c)
 		g.last = append(g.last[:0], g.Filler.Price...)
-		if g.active = append(g.active, c); len(g.active) >= 2*most {
+		if g.active = append(g.active, c); len(g.active) >= 2*looks {
 			slices.SortFunc(g.active, betterScore)
-			g.active = g.active[:most]
-			bar = g.active[most-1].score
+			g.active = g.active[:looks]
+			bar = g.active[looks-1].score
 		}
 	}
 	slices.SortFunc(g.active, betterScore)
-	if len(g.active) > most {
-		g.active = g.active[:most]
+	if len(g.active) > looks {
+		g.active = g.active[:looks]
 	}
 	g.last = g.last[:0]
 }

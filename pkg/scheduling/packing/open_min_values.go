@@ -108,7 +108,8 @@ func (m minValuesFit) largestNeeded(loads []capacity.PodLoad, low capacity.Lower
 }
 
 // maxLater caps the tries of a node that MinValues keep small with pods that come after those for which it has no room.
-const maxLater = 8
+// Four times gives the workloads of infra/lab/ablation the same plans.
+const maxLater = 2
 
 // withLater adds to the takes those of the later ones that leave enough types and need no larger ones. Takes that must
 // be together, or near pods that may be left out, are not added.

@@ -9,9 +9,6 @@ import (
 	"joiner.sh/pkg/scheduling/capacity"
 )
 
-// dear is the value, in USD per hour, of a pod that only reserved capacity can take.
-const dear = 1e6
-
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
 func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
@@ -26,7 +23,7 @@ func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
 	}
 	for _, batch := range batches {
 		if batch.Value = op.A.W.Catalog.MinPriceShare(batch.View, batch.Pins); batch.Value >= capacity.NoPrice {
-			batch.Value = dear
+			batch.Value = instancetypes.BeyondUSD // only reserved capacity can take it
 		}
 	}
 	for !op.A.Used.ClaimsUsedUp() {

@@ -19,7 +19,7 @@ func (px *Pricing) GuidePricesFor(s *packing.Solution) *ShadowPrices {
 		return px.Worth
 	}
 	count := func(class *podclass.Class) int { return len(class.Pods) - len(s.Rest[class.ID]) }
-	return findViewPrices(p, count, view, px.Alone != nil, guideRounds)
+	return findViewPrices(p, count, view, px.Alone != nil)
 }
 
 // usualViewsOf are, by class, how far those pods are relaxed that a new node holds, most of them where they differ, and

@@ -179,7 +179,7 @@ func (s *localSearch) pickNodes() []*searchNode {
 	s.work += workPerLook * len(s.nodes) * (1 + len(seed.parts))
 	others := mostMates
 	if len(s.nodes) > s.fresh {
-		others = mostMatesOnHosts
+		others = 2 * mostMates
 	}
 	size := 1 + s.chance.IntN(others)
 	var mates bestScores

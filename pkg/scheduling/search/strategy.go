@@ -3,6 +3,7 @@ package search
 import (
 	"cmp"
 
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/rounding"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/scheduling/prices"
@@ -48,7 +49,7 @@ func withinLimits(p *packing.Problem, s *packing.Solution, st pricedStrategy) *p
 	if !s.MayBeLimited() || s.Used.Opened == 0 || s.Used.Opened > fewNodes || !s.IsShort() {
 		return s
 	}
-	st.NodeCost = scarceNodeUSD
+	st.NodeCost = instancetypes.BeyondUSD
 	if b := packByPrices(p, st); b.LeavesFewer(s) {
 		b.Strategy.NodeCost = s.Strategy.NodeCost
 		return b
@@ -65,7 +66,4 @@ const (
 	smallGap = rounding.Slight
 	// defaultNodeCost is the cost of a node beside its price, in USD per hour, where the settings do not say.
 	defaultNodeCost = 0.0002
-	// scarceNodeUSD is the cost of a node beside its price, in USD per hour, where limits leave few of them: more than
-	// any instance.
-	scarceNodeUSD = 1000
 )
