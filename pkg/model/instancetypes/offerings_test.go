@@ -42,21 +42,21 @@ func offerings(x instancetypes.Type) string {
 
 func TestOfferings(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	mark := func(capacityType, typ, zone string, after time.Duration) instancetypes.UnavailableOffering {
+	unavailable := func(capacityType, typ, zone string, after time.Duration) instancetypes.UnavailableOffering {
 		return instancetypes.UnavailableOffering{OfferingKey: instancetypes.OfferingKey{CapacityType: capacityType, Type: typ, Zone: zone}, Until: now.Add(after), Why: "Code"}
 	}
 	refused := func(class, zone string) instancetypes.UnavailableOffering {
-		u := mark("spot", "m5.large", zone, time.Minute)
+		u := unavailable("spot", "m5.large", zone, time.Minute)
 		u.Scope = instancetypes.ClassScope(class)
 		return u
 	}
 	noC := func(c *instancetypes.Class) { delete(c.ZoneIDs, "c") }
 	for _, v := range []struct {
-		name  string
-		facts func(*instancetypes.Facts)
-		class func(*instancetypes.Class)
-		marks []instancetypes.UnavailableOffering
-		want  string
+		name        string
+		facts       func(*instancetypes.Facts)
+		class       func(*instancetypes.Class)
+		unavailable []instancetypes.UnavailableOffering
+		want        string
 	}{
 		{"cheapest first, zones without the type stay with the reason", nil, nil, nil, `
 spot b 0.03
@@ -87,9 +87,9 @@ on-demand a 0.096
 on-demand b 0.096
 on-demand c 0.096 no: not sold in c
 `},
-		{"marks: exact, expired, of another type", nil, nil, []instancetypes.UnavailableOffering{
-			mark("spot", "m5.large", "b", time.Minute), mark("spot", "m5.large", "b", time.Second),
-			mark("spot", "m5.large", "a", 0), mark("on-demand", "m5.xlarge", "a", time.Minute),
+		{"unavailable: exact, expired, of another type", nil, nil, []instancetypes.UnavailableOffering{
+			unavailable("spot", "m5.large", "b", time.Minute), unavailable("spot", "m5.large", "b", time.Second),
+			unavailable("spot", "m5.large", "a", 0), unavailable("on-demand", "m5.xlarge", "a", time.Minute),
 		}, `
 spot b 0.03 no: unavailable until 2026-01-01T12:01:00Z (Code)
 spot a 0.04
@@ -98,8 +98,8 @@ on-demand b 0.096
 on-demand c 0.096 no: not sold in c
 spot c 0 no: not sold in c
 `},
-		{"marks: a zone, a type, everything", nil, nil, []instancetypes.UnavailableOffering{
-			mark("spot", "", "b", time.Minute), mark("on-demand", "m5.large", "", time.Minute),
+		{"unavailable: a zone, a type, everything", nil, nil, []instancetypes.UnavailableOffering{
+			unavailable("spot", "", "b", time.Minute), unavailable("on-demand", "m5.large", "", time.Minute),
 		}, `
 spot b 0.03 no: unavailable until 2026-01-01T12:01:00Z (Code)
 spot a 0.04
@@ -108,7 +108,7 @@ on-demand b 0.096 no: unavailable until 2026-01-01T12:01:00Z (Code)
 on-demand c 0.096 no: not sold in c
 spot c 0 no: not sold in c
 `},
-		{"marks of a class: this one, another one", nil, nil, []instancetypes.UnavailableOffering{
+		{"unavailable of a class: this one, another one", nil, nil, []instancetypes.UnavailableOffering{
 			refused("default", "b"), refused("other", "a"),
 		}, `
 spot b 0.03 no: EC2 refuses it; it is left alone until 2026-01-01T12:01:00Z (Code)
@@ -125,7 +125,7 @@ spot c 0 no: not sold in c
 			if v.class != nil {
 				v.class(&class)
 			}
-			got := instancetypes.ResolveTypes(c, class, v.marks, now)
+			got := instancetypes.ResolveTypes(c, class, v.unavailable, now)
 			if len(got) != 1 {
 				t.Fatalf("%d types", len(got))
 			}
@@ -133,7 +133,7 @@ spot c 0 no: not sold in c
 				t.Error(d)
 			}
 			for _, o := range got[0].Offerings {
-				for _, u := range v.marks {
+				for _, u := range v.unavailable {
 					if u.Covers(o.OfferingKey, now) && o.Available {
 						t.Errorf("%s is available in spite of %v", o.OfferingKey, u)
 					}
@@ -142,7 +142,7 @@ spot c 0 no: not sold in c
 		})
 	}
 	c := small(nil)
-	all := instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), []instancetypes.UnavailableOffering{mark("spot", "", "", time.Minute)}, now)
+	all := instancetypes.ResolveTypes(c, instancetypes.DefaultClass(c), []instancetypes.UnavailableOffering{unavailable("spot", "", "", time.Minute)}, now)
 	if got := offerings(all[0]); strings.Count(got, "unavailable") != 2 || strings.Contains(got, "on-demand a 0.096 no") {
 		t.Errorf("spot as a whole unavailable:\n%s", got)
 	}
@@ -241,15 +241,15 @@ func TestAnOfferingAtAnotherPrice(t *testing.T) {
 }
 
 func TestWhatWasRefusedInWords(t *testing.T) {
-	mark := func(scope string, o instancetypes.OfferingKey) instancetypes.UnavailableOffering {
+	unavailable := func(scope string, o instancetypes.OfferingKey) instancetypes.UnavailableOffering {
 		return instancetypes.UnavailableOffering{OfferingKey: o, Scope: scope, Why: "Code"}
 	}
 	spot := instancetypes.OfferingKey{CapacityType: "spot", Type: "m5.large", Zone: "a"}
 	for want, err := range map[string]*instancetypes.NoCapacityError{
 		"no capacity: nothing was left": {Why: "nothing was left"},
 		"no capacity, " + spot.String() + ": Code, " + spot.String() + " in pg-1: Code, subnet-1: Code": {
-			Unavailable: []instancetypes.UnavailableOffering{mark("", spot), mark("pg-1", spot), mark("subnet-1", instancetypes.OfferingKey{})}},
-		"no capacity, s: Code, s: Code, s: Code, and 2 more offerings": {Unavailable: slices.Repeat([]instancetypes.UnavailableOffering{mark("s", instancetypes.OfferingKey{})}, 5)},
+			Unavailable: []instancetypes.UnavailableOffering{unavailable("", spot), unavailable("pg-1", spot), unavailable("subnet-1", instancetypes.OfferingKey{})}},
+		"no capacity, s: Code, s: Code, s: Code, and 2 more offerings": {Unavailable: slices.Repeat([]instancetypes.UnavailableOffering{unavailable("s", instancetypes.OfferingKey{})}, 5)},
 	} {
 		if got := err.Error(); got != want {
 			t.Errorf("%s\nwant %s", got, want)

@@ -13,11 +13,11 @@ import (
 // what was refused in it, of a zone or of an offering, is refused in it alone.
 func TestPlacementGroup(t *testing.T) {
 	now := time.Date(2026, 1, 1, 12, 0, 0, 0, time.UTC)
-	resolve := func(p *instancetypes.Placement, marks ...instancetypes.UnavailableOffering) instancetypes.Type {
+	resolve := func(p *instancetypes.Placement, unavailable ...instancetypes.UnavailableOffering) instancetypes.Type {
 		c := small(func(f *instancetypes.Facts) { f.PlacementStrategies = []string{"cluster", "partition"} })
 		class := instancetypes.DefaultClass(c)
 		class.Placement = p
-		return instancetypes.ResolveTypes(c, class, marks, now)[0]
+		return instancetypes.ResolveTypes(c, class, unavailable, now)[0]
 	}
 	x := resolve(&instancetypes.Placement{ID: "pg-1", Strategy: "partition", Partitions: 11})
 	for key, want := range map[string][]string{instancetypes.LabelPlacement: {"pg-1"}, instancetypes.LabelPartition: {"1", "10", "11", "2", "3", "4", "5", "6", "7", "8", "9"}} {

@@ -366,10 +366,10 @@ func TestSameResultTwice(t *testing.T) {
 func BenchmarkResolve(b *testing.B) {
 	c := region(b)
 	class := instancetypes.DefaultClass(c)
-	mark := []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Zone: "us-west-2a"}, Until: time.Unix(1, 0)}}
+	unavailable := []instancetypes.UnavailableOffering{{OfferingKey: instancetypes.OfferingKey{CapacityType: instancetypes.Spot, Zone: "us-west-2a"}, Until: time.Unix(1, 0)}}
 	b.ReportAllocs()
 	for b.Loop() {
-		if len(instancetypes.ResolveTypes(c, class, mark, noTime)) == 0 {
+		if len(instancetypes.ResolveTypes(c, class, unavailable, noTime)) == 0 {
 			b.Fatal("no types")
 		}
 	}

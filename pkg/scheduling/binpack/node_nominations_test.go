@@ -21,7 +21,7 @@ func TestWhoIsNominated(t *testing.T) {
 		return cluster.Node{Name: "n-" + name, ProviderID: name, Ready: ready > 0, ReadySince: now.Add(-ready)}
 	}
 	s := cluster.Snapshot{Now: now}
-	for _, name := range []string{"young", "settled", "condemned"} {
+	for _, name := range []string{"young", "settled", "marked"} {
 		c := claim(name, "")
 		c.ProviderID = name
 		s.Claims = append(s.Claims, c)
@@ -35,9 +35,9 @@ func TestWhoIsNominated(t *testing.T) {
 		s.Nodes = append(s.Nodes, cluster.Node{Name: "n-" + name, ProviderID: name})
 	}
 	s.Claims = append(s.Claims, claim("knows", "default/a,default/b"), claim("learns", "default/a"), cluster.Claim{Name: "bare"}, claim("nobody", "default/a"))
-	s.Nodes = append(s.Nodes, node("young", 5*time.Second), node("settled", 15*time.Second), node("condemned", 0), cluster.Node{Name: "alone"})
+	s.Nodes = append(s.Nodes, node("young", 5*time.Second), node("settled", 15*time.Second), node("marked", 0), cluster.Node{Name: "alone"})
 	var p plan.Plan
-	for _, n := range []string{"n-young", "n-settled", "n-condemned", "n-binding", "n-bound", "alone", "bare"} {
+	for _, n := range []string{"n-young", "n-settled", "n-marked", "n-binding", "n-bound", "alone", "bare"} {
 		p.Existing = append(p.Existing, plan.Placement{Pod: "default/x", Node: n})
 	}
 	for _, x := range []string{"knows b", "learns web-10", "learns web-2"} {
