@@ -10,7 +10,8 @@ import (
 
 // resultPackage reports whether the exported structs that functions of the folder return are results of decisions.
 func resultPackage(folder string) bool {
-	rooms := []string{"disruption", "nodeclaim", "nodeclass", "provisioning", "rollout", "whatif", "model/plan"}
+	rooms := []string{"disruption", "nodeclaim", "nodeclass", "provisioning", "rollout", "scheduling", "whatif",
+		"cli", "decisionlog/replay", "model/plan"}
 	return slices.ContainsFunc(rooms, func(r string) bool {
 		return folder == "pkg/"+r || strings.HasPrefix(folder, "pkg/"+r+"/")
 	})

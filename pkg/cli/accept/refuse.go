@@ -31,9 +31,9 @@ type Function struct {
 
 // Class is an EC2NodeClass of the cluster.
 type Class struct {
-	Name  string
-	Ready bool
-	Spec  map[string]any
+	Name  string         // of the object
+	Ready bool           // its condition Ready is True
+	Spec  map[string]any // its spec as the API server has it; nil for none
 }
 
 // Pod holds what decides whether a pod could go onto the run's nodes.

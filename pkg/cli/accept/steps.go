@@ -57,10 +57,10 @@ type Memory struct {
 
 // Step is one step: what it does, and what it then waits for.
 type Step struct {
-	Name  string
-	Do    Action
-	Limit time.Duration
-	Deep  bool // it looks at AWS and at the pods of others each time
+	Name  string        // as it stands in the output
+	Do    Action        // the action that it begins with
+	Limit time.Duration // time after which it fails
+	Deep  bool          // it looks at AWS and at the pods of others each time
 	// Pick chooses, before each try of the action, what it is about; nil: there is nothing to choose.
 	Pick func(m Memory, o Observation) (Memory, bool)
 	// Until says what there is, and whether it is what the step waits for.

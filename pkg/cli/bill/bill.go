@@ -44,9 +44,9 @@ func Passes() []string { return []string{"provision", "lifecycle", "disrupt", "r
 type Stack struct {
 	TicksPerHour map[string]float64 // by function
 	Alarms       int                // metrics of alarms
-	Dashboards   int
-	Tracing      bool
-	Queues       int // that functions poll
+	Dashboards   int                // of CloudWatch
+	Tracing      bool               // X-Ray traces every invocation
+	Queues       int                // that functions poll
 }
 
 // Usual is the stack as it is without further settings.
@@ -66,8 +66,9 @@ type Cluster struct {
 
 // Line is one line of the bill.
 type Line struct {
-	What, How string
-	USD       float64
+	What string  // what is billed, such as traces
+	How  string  // the amount, with its unit
+	USD  float64 // per month
 }
 
 // Measured holds what the functions' binaries took, in clusters of several sizes.

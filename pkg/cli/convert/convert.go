@@ -34,15 +34,15 @@ type Options struct {
 
 // Result holds what came out.
 type Result struct {
-	Objects  []Object
+	Objects  []Object // converted ones, and others as they were
 	Warnings []string // file, line, object and field each
 }
 
 // Object is one object of the result, in the order of the input; a class stands before the pool that it was made for.
 type Object struct {
-	Class *awsv1.EC2NodeClass
-	Pool  *api.NodePool
-	Other manifest.Document // neither of these: as it was
+	Class *awsv1.EC2NodeClass // made here; else nil
+	Pool  *api.NodePool       // made here; else nil
+	Other manifest.Document   // neither of these: as it was
 
 	from manifest.Document // what it was made of
 }

@@ -29,9 +29,9 @@ type Filter struct{ Class, Type string }
 
 // DropPlan holds what is dropped.
 type DropPlan struct {
-	Lines       []string // one for each thing, for people
-	Classes     []string // that carry some of it, by name
-	Unavailable []instancetypes.UnavailableOffering
+	Lines       []string                            // one for each thing, for people
+	Classes     []string                            // that carry some of it, by name
+	Unavailable []instancetypes.UnavailableOffering // entries to delete; nil for none
 }
 
 // PlanDrop says what there is to drop. With a class, entries that are about no class stay; with a type, those that are

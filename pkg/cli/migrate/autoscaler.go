@@ -23,8 +23,8 @@ const (
 
 // Group holds what nodes of one node group have in common, and the NodePool that stands for it.
 type Group struct {
-	Name  string `json:"name"`
-	Nodes int    `json:"nodes"`
+	Name  string `json:"name"`     // of the node group
+	Nodes int    `json:"nodes"`    // that have its label and no NodeClaim
 	Pool  string `json:"nodePool"` // YAML
 }
 

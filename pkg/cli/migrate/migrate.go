@@ -75,9 +75,9 @@ const (
 
 // Edit is one change to one object. It may be repeated.
 type Edit struct {
-	Do   Do     `json:"do"`
+	Do   Do     `json:"do"`   // adopt, untaint, open, admit, unmark, forget or end
 	Name string `json:"name"` // of the NodeClaim or node; of others after their kind, as NodePool/general
-	Why  string `json:"why"`
+	Why  string `json:"why"`  // reason, a phrase for people
 }
 
 // Report holds what to know and do.
@@ -85,11 +85,11 @@ type Report struct {
 	From     string        `json:"from"`               // who runs the nodes now
 	Nodes    int           `json:"nodes"`              // nodes that go on as they are, under the other hand
 	Findings findings.List `json:"findings,omitempty"` // the gravest first
-	Edits    []Edit        `json:"edits,omitempty"`
+	Edits    []Edit        `json:"edits,omitempty"`    // sorted by Do, then Name; nil for none
 	// what cdk.json needs for Joiner to do what Karpenter was told
 	Settings []SettingLine `json:"settings,omitempty"`
-	Steps    []string      `json:"steps"` // in order, with commands
-	Groups   []Group       `json:"groups,omitempty"`
+	Steps    []string      `json:"steps"`            // in order, with commands
+	Groups   []Group       `json:"groups,omitempty"` // node groups, sorted by name
 }
 
 // IsReady reports whether nothing stands in the way.

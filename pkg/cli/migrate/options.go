@@ -23,7 +23,7 @@ type Options struct {
 
 // SettingLine is a line for the context of cdk.json.
 type SettingLine struct {
-	Name  string `json:"name"`
+	Name  string `json:"name"`  // key of the context
 	Value any    `json:"value"` // as JSON has it
 	From  string `json:"from"`  // the option of Karpenter, or the field, that it is of
 }

@@ -26,15 +26,15 @@ const mostCalls = 1000
 
 // Call is one question with its answer, after redaction.
 type Call struct {
-	Service     string `json:"service"` // that it was signed for, such as ec2
-	Method      string `json:"method"`
-	Path        string `json:"path"`             // with the query
-	Target      string `json:"target,omitempty"` // X-Amz-Target
-	Body        string `json:"body,omitempty"`
-	Status      int    `json:"status"`
-	ContentType string `json:"contentType,omitempty"`
-	ErrorType   string `json:"errorType,omitempty"` // X-Amzn-ErrorType
-	Answer      string `json:"answer,omitempty"`
+	Service     string `json:"service"`               // that it was signed for, such as ec2
+	Method      string `json:"method"`                // of HTTP
+	Path        string `json:"path"`                  // with the query
+	Target      string `json:"target,omitempty"`      // X-Amz-Target
+	Body        string `json:"body,omitempty"`        // of the request; empty for none
+	Status      int    `json:"status"`                // HTTP status code
+	ContentType string `json:"contentType,omitempty"` // of Answer
+	ErrorType   string `json:"errorType,omitempty"`   // X-Amzn-ErrorType
+	Answer      string `json:"answer,omitempty"`      // body of the response; empty for none
 }
 
 // HTTPClient does requests.

@@ -66,9 +66,10 @@ func CompareFiles(want []Checksum, found []Found) []string {
 
 // Stack is a stack of a cloud assembly, which is what the CDK app writes.
 type Stack struct {
-	Name, TemplateFile, AssetsFile string
-	Account, Region                string // empty: those of the credentials
-	BootstrapParameter             string // of SSM, which the CDK's bootstrap leaves
+	Name                     string // of the stack; the artifact's id where the manifest has none
+	TemplateFile, AssetsFile string // paths in the cloud assembly
+	Account, Region          string // empty: those of the credentials
+	BootstrapParameter       string // of SSM, which the CDK's bootstrap leaves
 }
 
 // sortStacks sorts by name, and then by where they are.

@@ -87,7 +87,10 @@ func ReadAssets(text []byte) ([]AssetFile, error) {
 }
 
 // Location is a place for objects in S3.
-type Location struct{ Bucket, Prefix string } // a prefix without slash at its ends; empty: none
+type Location struct {
+	Bucket string // its name
+	Prefix string // of keys, without slash at its ends; empty for none
+}
 
 // ParseLocation reads s3://BUCKET/PREFIX.
 func ParseLocation(text string) (Location, error) {
@@ -104,7 +107,7 @@ func (l Location) Key(name string) string { return path.Join(l.Prefix, name) }
 
 // Upload is an object that a template needs in a bucket.
 type Upload struct {
-	Key      string `json:"key"`
+	Key      string `json:"key"`      // of the object in the bucket, with the prefix
 	Function string `json:"function"` // name of the Lambda function whose code it is
 	Asset    string `json:"-"`        // in the cloud assembly
 }

@@ -14,9 +14,9 @@ import (
 // Buffer is a CapacityBuffer of stopped capacity with the nodes that are kept for it. A node that has room for pods of
 // two buffers is kept for both.
 type Buffer struct {
-	Name      string `json:"name"` // namespace/name
-	Pods      int    `json:"pods"` // that it keeps room for
-	Covered   int    `json:"covered"`
+	Name      string `json:"name"`      // namespace/name
+	Pods      int    `json:"pods"`      // that it keeps room for
+	Covered   int    `json:"covered"`   // of Pods, those that a stopped node has room for
 	Stopped   int    `json:"stopped"`   // nodes that wait to be started
 	Preparing int    `json:"preparing"` // nodes that are launched, warmed or stopped
 }

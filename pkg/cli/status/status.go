@@ -19,12 +19,12 @@ import (
 
 // View is the picture of a cluster at one time.
 type View struct {
-	Time time.Time `json:"time"`
+	Time time.Time `json:"time"` // of the snapshot
 	// sorted by name; those that nobody of us manages come last, without a name
 	Pools []Pool `json:"pools"`
 	// pods that wait for a node, those that get none first, then the oldest
 	Pending  []Pod   `json:"pending,omitempty"`
-	Total    Sum     `json:"total"`
+	Total    Sum     `json:"total"`              // of all Pools
 	Launches int     `json:"launches,omitempty"` // new nodes that the pods that wait would get
 	AddsUSD  float64 `json:"addsUSD,omitempty"`  // what those cost, per hour
 
@@ -41,7 +41,7 @@ type View struct {
 
 // Function is a Lambda function as it is deployed.
 type Function struct {
-	Name    string        `json:"name"`
+	Name    string        `json:"name"`              // in AWS Lambda
 	Version string        `json:"version,omitempty"` // of Joiner; empty for a release that does not say
 	Age     time.Duration `json:"ageNanoseconds"`    // of its code or its settings
 	State   string        `json:"state"`             // of Lambda, or missing
@@ -49,27 +49,27 @@ type Function struct {
 
 // Step is a part of the work and how long it took.
 type Step struct {
-	Name string        `json:"name"`
-	Took time.Duration `json:"tookNanoseconds"`
+	Name string        `json:"name"`            // what was done, such as reading the cluster
+	Took time.Duration `json:"tookNanoseconds"` // of wall-clock time
 }
 
 // Pool is the nodes of one NodePool.
 type Pool struct {
-	Name    string `json:"name,omitempty"`
+	Name    string `json:"name,omitempty"`    // empty for nodes of no NodePool
 	Problem string `json:"problem,omitempty"` // why it is not ready
 	// Asleep says that nothing is launched from it and its nodes go, until Wakes (zero: nobody knows).
 	Asleep   bool      `json:"asleep,omitempty"`
-	Wakes    time.Time `json:"wakes,omitzero"`
+	Wakes    time.Time `json:"wakes,omitzero"`     // when Asleep ends
 	LimitUSD *float64  `json:"limitUSD,omitempty"` // what its nodes may cost per hour, nil for no such limit
-	Sum      Sum       `json:"sum"`
-	Nodes    []Node    `json:"nodes"` // sorted by name
+	Sum      Sum       `json:"sum"`                // of Nodes
+	Nodes    []Node    `json:"nodes"`              // sorted by name
 }
 
 // Sum holds the totals of some nodes.
 type Sum struct {
-	Nodes     int     `json:"nodes"`
-	Pods      int     `json:"pods"`
-	HourlyUSD float64 `json:"hourlyUSD"`
+	Nodes     int     `json:"nodes"`     // NodeClaims without a node among them
+	Pods      int     `json:"pods"`      // on the nodes
+	HourlyUSD float64 `json:"hourlyUSD"` // of the nodes with a known price
 	// parts of HourlyUSD; the rest is for instances
 	Parts instancetypes.NodeCost `json:"parts,omitzero"`
 	// nodes whose price nobody knows; they count for nothing in HourlyUSD
@@ -80,8 +80,8 @@ type Sum struct {
 
 // FillLevel holds how much of a room is taken by what pods ask for.
 type FillLevel struct {
-	Used int64 `json:"used"`
-	Room int64 `json:"room"`
+	Used int64 `json:"used"` // what pods ask for, in millicores or bytes
+	Room int64 `json:"room"` // allocatable of the nodes, in the same unit
 }
 
 // TakenPart is the taken part of the room, 0 to 1 and more where pods ask for more than there is; 0 without room.
@@ -96,32 +96,33 @@ func (f FillLevel) addFill(o FillLevel) FillLevel { return FillLevel{f.Used + o.
 
 // Node is a node, or a NodeClaim whose node has not come yet.
 type Node struct {
-	Name         string  `json:"name"`
-	Claim        string  `json:"claim,omitempty"`
-	Type         string  `json:"type,omitempty"`
-	Zone         string  `json:"zone,omitempty"`
-	CapacityType string  `json:"capacityType,omitempty"`
-	Phase        string  `json:"phase"` // launching, starting, held, ready, not ready, cordoned, leaving
-	HourlyUSD    float64 `json:"hourlyUSD"`
-	NodeUSD      float64 `json:"nodeUSD,omitempty"` // of it, beside the instance
+	Name         string `json:"name"`                   // of the node; of the NodeClaim while there is no node
+	Claim        string `json:"claim,omitempty"`        // name of the NodeClaim; empty without one
+	Type         string `json:"type,omitempty"`         // instance type; empty where no label tells
+	Zone         string `json:"zone,omitempty"`         // empty where no label tells
+	CapacityType string `json:"capacityType,omitempty"` // empty where no label tells
+	// launching, starting, held, ready, not ready, cordoned, leaving, stopped or warming
+	Phase     string  `json:"phase"`
+	HourlyUSD float64 `json:"hourlyUSD"`         // instance and NodeUSD; 0 where the price is not known
+	NodeUSD   float64 `json:"nodeUSD,omitempty"` // of it, beside the instance
 	// parts of NodeUSD
 	Parts  instancetypes.NodeCost `json:"parts,omitzero"`
-	Priced bool                   `json:"priced"`
-	Age    time.Duration          `json:"ageNanoseconds"`
-	Pods   int                    `json:"pods"`
-	CPU    FillLevel              `json:"cpu"`
-	Memory FillLevel              `json:"memory"`
-	MayGo  bool                   `json:"mayGo"`         // it may be disrupted by choice
-	Why    string                 `json:"why,omitempty"` // what becomes of it, or what keeps it
+	Priced bool                   `json:"priced"`         // the price of its instance is known
+	Age    time.Duration          `json:"ageNanoseconds"` // of the NodeClaim, else of the node
+	Pods   int                    `json:"pods"`           // on it
+	CPU    FillLevel              `json:"cpu"`            // millicores
+	Memory FillLevel              `json:"memory"`         // bytes
+	MayGo  bool                   `json:"mayGo"`          // it may be disrupted by choice
+	Why    string                 `json:"why,omitempty"`  // what becomes of it, or what keeps it
 }
 
 // Pod is a pod that waits for a node.
 type Pod struct {
-	Name    string        `json:"name"` // namespace/name
-	Waits   time.Duration `json:"waitsNanoseconds"`
+	Name    string        `json:"name"`             // namespace/name
+	Waits   time.Duration `json:"waitsNanoseconds"` // since it was created
 	Lost    bool          `json:"lost"`             // nothing that can be launched would hold it
 	Asleep  bool          `json:"asleep,omitempty"` // it has a place once NodePools wake
-	Outlook string        `json:"outlook"`
+	Outlook string        `json:"outlook"`          // where it will go, or why it has no place: a sentence
 }
 
 // ViewOf looks at the snapshot, with what classes may launch; m is what disrupt remembered last, the zero value if

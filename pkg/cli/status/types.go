@@ -12,10 +12,11 @@ const mostTypes = 20
 
 // TypeSum is the nodes of a NodePool that are alike in instance type and capacity type.
 type TypeSum struct {
-	Type, CapacityType string
-	Sum                Sum
-	MayGo              int            // nodes that may be disrupted by choice
-	Phases             map[string]int // nodes by phase
+	Type         string         // instance type; empty where no label tells
+	CapacityType string         // spot, on-demand or reserved; empty where no label tells
+	Sum          Sum            // of the nodes
+	MayGo        int            // nodes that may be disrupted by choice
+	Phases       map[string]int // nodes by phase
 }
 
 // SumByType sums up nodes by instance type and capacity type, what costs most first, and says how many more there are.

@@ -18,8 +18,8 @@ const (
 
 // Nomination is a claim on its way with the pods that its node is to remember.
 type Nomination struct {
-	Claim cluster.Claim
-	Pods  []string // namespace/name, sorted as in a launch
+	Claim cluster.Claim // not in service yet; it does not record all of Pods
+	Pods  []string      // namespace/name, sorted as in a launch
 }
 
 // ListNominations lists the claims on their way that the plan puts pods on which they do not know of, at most 100 of

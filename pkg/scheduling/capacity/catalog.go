@@ -13,17 +13,17 @@ import (
 // Catalog holds what the pools of a snapshot can launch.
 type Catalog struct {
 	dims       podclass.Dims
-	Admissions *podclass.Admissions
-	Pools      []*Pool // the heaviest first, among equals the last by name
-	Skipped    []plan.Skip
-	Few        int // up to how many pools are all looked at
-	Offerings  []*Offering
+	Admissions *podclass.Admissions         // of the pods and DaemonSets; they remember what offerings answered
+	Pools      []*Pool                      // the heaviest first, among equals the last by name
+	Skipped    []plan.Skip                  // NodePools that take no part and why, sorted by name
+	Few        int                          // up to how many pools are all looked at
+	Offerings  []*Offering                  // of all Pools but those with a reason in Aside, unavailable ones too
 	bookable   []*instancetypes.Reservation // that offerings come from
 	Sale       *ShareRanking                // all that is available now
 	byType     map[string]*InstanceType     // of any pool
 
-	Named   map[string][]string // see Classes.NamedValues
-	Sold    offeredDomains
+	Named   map[string][]string      // see Classes.NamedValues
+	Sold    offeredDomains           // the domains of Offerings
 	domains map[FilteredKey][]string // see SoldDomains
 	weights *poolTiers               // once a node was wanted
 }

@@ -13,7 +13,7 @@ import (
 
 // Bin is a node that pods can go to: one that exists, one on its way, or a new one.
 type Bin struct {
-	Name     string
+	Name     string           // of the node or its claim; empty for a new node
 	Known    requirements.Set // of a host
 	Exact    bool             // known are all labels there are
 	typed    bool             // known are all labels of its instance
@@ -22,31 +22,31 @@ type Bin struct {
 	Low      LoweredMinValues // MinValues of a new node
 	Open     requirements.Set // of a new node: the labels that its pods decide, with the values that they left so far
 
-	Taints []cluster.Taint
+	Taints []cluster.Taint // that pods on it have to tolerate
 	// of a host: whether it has what a pod requires
 	provides func(part string) bool
-	Room     []int64
-	Count    []int // by counter of hostnames: pods it has
-	Anti     []int // by counter of hostnames: pods that keep the group away
-	Ports    []cluster.HostPort
-	Wanted   []string // pods a claim was made for
+	Room     []int64            // by dimension: what is free; all zero on an overcommitted node
+	Count    []int              // by counter of hostnames: pods it has
+	Anti     []int              // by counter of hostnames: pods that keep the group away
+	Ports    []cluster.HostPort // host ports that its pods and its DaemonSets take
+	Wanted   []string           // pods a claim was made for
 
 	// of a host that is not in service yet: the DaemonSets whose pods will come, by place among all
 	daemons []int
-	Disks   podclass.AttachableVolumes
-	Load    []PodLoad
-	Paid    float64      // what priceOf found, 0 when it has to look again
-	answers *hostAnswers // of a host: shared by all solutions
+	Disks   podclass.AttachableVolumes // volumes that it can still attach; the zero value limits none
+	Load    []PodLoad                  // pods that the solution put here; nil for none
+	Paid    float64                    // what priceOf found, 0 when it has to look again
+	answers *hostAnswers               // of a host: shared by all solutions
 }
 
 // PodLoad is the pods of one view that a solution put into a bin.
 type PodLoad struct {
-	Pod       *podclass.RelaxedPod
-	Pins      []podclass.DomainPin
-	Admission *podclass.Admission
-	Alt       int  // the alternative of admit that holds here
-	Settled   bool // an earlier pass put them here
-	Pods      []string
+	Pod       *podclass.RelaxedPod // their class at the relaxation at which they got this place
+	Pins      []podclass.DomainPin // domains that they were tied to; nil for none
+	Admission *podclass.Admission  // whose alternatives Alt counts
+	Alt       int                  // the alternative of admit that holds here
+	Settled   bool                 // an earlier pass put them here
+	Pods      []string             // namespace/name; nil where only the requirements of the load are asked about
 }
 
 // HasGuests reports whether the bin is a host on which the solution put pods that were not meant for it before.

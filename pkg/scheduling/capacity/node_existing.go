@@ -14,12 +14,12 @@ import (
 
 // ExistingNodes are the nodes and claims that take pods.
 type ExistingNodes struct {
-	S       *cluster.Snapshot
+	S       *cluster.Snapshot   // has the pods, rules and time that the nodes are read with
 	All     []cluster.StateNode // also those that take none
 	dims    podclass.Dims
 	Catalog *Catalog // what claims may become
 	labels  NodeLabelsByName
-	Hosts   []*Bin
+	Hosts   []*Bin // those that take pods, initialized nodes first; nil before FindHosts
 }
 
 // NewExistingNodes are the nodes and claims of the snapshot. Call FindHosts before anything else.

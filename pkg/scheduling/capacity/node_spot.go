@@ -7,9 +7,9 @@ import (
 
 // SpotUsage is the spot capacity of a cluster, in millicores.
 type SpotUsage struct {
-	ByPool map[instancetypes.OfferingKey]int64
+	ByPool map[instancetypes.OfferingKey]int64 // by spot offering
 	total  int64
-	Nodes  int
+	Nodes  int     // spot nodes, claims without a node among them
 	share  float64 // how much of all may be in one pool of capacity, that is one type in one zone
 }
 

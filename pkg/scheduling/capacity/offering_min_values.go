@@ -11,10 +11,10 @@ import (
 
 // TypeOption is a model that can take the place of the one a node was opened with, by its cheapest offering.
 type TypeOption struct {
-	Model     *InstanceType
-	Offerings []*Offering
-	Best      *Offering
-	Spot      bool
+	Model     *InstanceType // the instance type in its NodePool
+	Offerings []*Offering   // that may hold the pods of the node, cheapest first
+	Best      *Offering     // the cheapest of Offerings; nil until their room was compared
+	Spot      bool          // one of Offerings is spot; false until their room was compared
 }
 
 // LoweredMinValues are, by key, the MinValues of a new node that are less than its pool asks for.

@@ -83,8 +83,8 @@ func (l optionLimit) reachedAt(list []TypeOption, price float64) bool {
 
 // OptionFinder tells what may stand in for the offering of a new node.
 type OptionFinder struct {
-	Dims  podclass.Dims
-	Rules *cluster.Settings
+	Dims  podclass.Dims                // of the vectors of needs and room
+	Rules *cluster.Settings            // settings: the price factor and how many types a spot launch names
 	known map[string]*loadRequirements // once some was asked for
 	asked []int64                      // of the loads asked about last
 	last  lastOptions

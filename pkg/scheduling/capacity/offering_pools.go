@@ -37,13 +37,13 @@ type Pool struct {
 	provides  func(part string) bool    // whether new nodes have what a pod requires
 	Aside     string                    // why nobody looks what it can launch, empty when somebody does
 	allowed   []*InstanceType           // by its requirements, of those some that it has no offerings of
-	Models    []*InstanceType
-	Offerings []*Offering
-	Sale      []*Offering     // those available now, see ForSale
-	ForSale   []*InstanceType // the models that those are of, in the same order
-	Reserved  []*Offering     // of them, those in capacity reservations, which sale does not have
-	Paid      []*Offering     // of them, those that commitments cover, which sale does not have
-	Used      PoolUsage
+	Models    []*InstanceType           // of those, the ones that it has offerings of, sorted by name
+	Offerings []*Offering               // of all Models, unavailable ones too
+	Sale      []*Offering               // those available now, see ForSale
+	ForSale   []*InstanceType           // the models that those are of, in the same order
+	Reserved  []*Offering               // of them, those in capacity reservations, which sale does not have
+	Paid      []*Offering               // of them, those that commitments cover, which sale does not have
+	Used      PoolUsage                 // by its nodes and claims that are not being deleted
 
 	// a launch may name a single type, as those into capacity reservations do: MinValues ask for no more, or may be
 	// lowered
@@ -58,18 +58,18 @@ type Pool struct {
 
 // PoolUsage holds the resources and the number of nodes that a pool has already.
 type PoolUsage struct {
-	List  resources.List
-	Nodes int64
+	List  resources.List // capacity of the nodes; with cluster.LimitUSD where the pool limits that
+	Nodes int64          // claims without a node among them
 }
 
 // InstanceType is an instance type as a node of one pool.
 type InstanceType struct {
-	id     int // within the pool
-	Pool   *Pool
-	number int // over all pools
-	Type   *instancetypes.Type
-	Open   requirements.Set // see openLabels
-	Sells  []*Offering
+	id     int                 // within the pool
+	Pool   *Pool               // the NodePool whose nodes it is
+	number int                 // over all pools
+	Type   *instancetypes.Type // with NodeOverlays; its capacity has a price where the pool limits USD
+	Open   requirements.Set    // see openLabels
+	Sells  []*Offering         // offerings that the pool's requirements allow, unavailable ones too
 	// a new node is expected to attach, by driver; those not named have no limit
 	Volumes map[string]int64
 	sale    []*Offering // of them, those of the pool's sale
@@ -77,13 +77,13 @@ type InstanceType struct {
 
 // Offering is a model in a zone under a capacity type: a node that could be made.
 type Offering struct {
-	index        int // within the pool
-	InstanceType *InstanceType
+	index        int           // within the pool
+	InstanceType *InstanceType // with the NodePool
 	instancetypes.Offering
-	DaemonNeed resources.List // of the daemons that it would run
-	Room       []int64        // allocatable less the daemons
-	Ports      []cluster.HostPort
-	Daemons    []int // that nodes of it run, by place among all
+	DaemonNeed resources.List     // of the daemons that it would run
+	Room       []int64            // allocatable less the daemons
+	Ports      []cluster.HostPort // host ports that those daemons take
+	Daemons    []int              // that nodes of it run, by place among all
 }
 
 // offeredAs reports whether all that the pool can launch is what the other can, of which nothing is known yet.

@@ -2,10 +2,10 @@ package cover
 
 // Problem holds the pods to be covered, and the nodes that may cover them.
 type Problem struct {
-	Classes   []Class
-	Offerings []Offering
-	Caps      []float64 // by group: how many pods of the group one node may hold
-	Rounds    int       // of column generation at most
+	Classes   []Class    // with how many pods each has
+	Offerings []Offering // with the classes that each may hold
+	Caps      []float64  // by group: how many pods of the group one node may hold
+	Rounds    int        // of column generation at most
 }
 
 // Class is a number of pods that are alike.
@@ -20,7 +20,7 @@ type Class struct {
 
 // Offering is a node that can be bought any number of times, or one that is there.
 type Offering struct {
-	Price float64
+	Price float64   // of one, USD per hour
 	Room  []float64 // by resource
 	Holds []int32   // indexes of the classes that may be on it
 	Limit float64   // how many of it there are, at no price; 0 for one that can be bought
@@ -28,7 +28,7 @@ type Offering struct {
 
 // FleetNode is one node of a fleet with its pods.
 type FleetNode struct {
-	Offering int32 // index
-	Class    []int32
-	Amount   []int // by position of Class: pods
+	Offering int32   // index
+	Class    []int32 // indexes of the classes that have pods on it
+	Amount   []int   // by position of Class: pods
 }

@@ -8,14 +8,14 @@ import (
 
 // PodBatch is the unit that is packed: pods of one view that may go to the same places.
 type PodBatch struct {
-	ID    int
-	View  *podclass.RelaxedPod
-	Pins  []podclass.DomainPin
-	Admit *podclass.Admission
-	Left  int
-	whole bool    // all must stand on one node
-	Value float64 // what one pod is worth, USD per hour
-	Least float64 // the lowest price per pod on any node that admits it, USD per hour
+	ID    int                  // place among the batches of a round
+	View  *podclass.RelaxedPod // the class as far as it is relaxed
+	Pins  []podclass.DomainPin // domains that the pods are tied to, in the order of their keys; nil for none
+	Admit *podclass.Admission  // of View, tied to Pins
+	Left  int                  // pods without a place
+	whole bool                 // all must stand on one node
+	Value float64              // what one pod is worth, USD per hour
+	Least float64              // the lowest price per pod on any node that admits it, USD per hour
 
 	refused []*capacity.Pool // whose MinValues the types that hold one of its pods do not meet
 }

@@ -21,16 +21,16 @@ const looks = 8
 // the most worth for its price, and makes a few such nodes.
 type PriceGuide struct {
 	a      *Solution
-	prices PodPrices // the classes of its groups are classes of these
-	Items  []batchGroup
-	Filler *cover.KnapsackSolver
+	prices PodPrices             // the classes of its groups are classes of these
+	Items  []batchGroup          // groups of the batches that have pods left
+	Filler *cover.KnapsackSolver // finds how many pods of which Items are worth most on a candidate
 	cands  []*Candidate
 	active []*Candidate
 	most   []float64
 	Fits   func(batch *PodBatch, offering int) int // pods of the batch that a node holds, nil to ask the offering
 	last   []float64                               // while all candidates are asked: worth of resources on the last
 	fresh  bool                                    // values are new since all candidates were asked
-	Memory *GuideMemory
+	Memory *GuideMemory                            // holds Items and candidates; the next guide with it overwrites them
 }
 
 // NewPriceGuide returns a guide to new nodes and hosts by the prices of the opener.

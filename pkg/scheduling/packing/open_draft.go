@@ -20,8 +20,8 @@ type NodeOpener struct {
 // Candidate is an offering with the batches it may hold, best use of its room first.
 type Candidate struct {
 	index    int
-	Offering *capacity.Offering
-	host     *capacity.Bin // instead of an offering: room that there is
+	Offering *capacity.Offering // of a new node; nil for a host
+	host     *capacity.Bin      // instead of an offering: room that there is
 	order    []*PodBatch
 	score    float64 // USD per hour for each USD per hour of value
 
@@ -33,8 +33,9 @@ type Candidate struct {
 
 // BatchTake is n pods of a batch on a new node.
 type BatchTake struct {
-	Batch  *PodBatch
-	Alt, N int
+	Batch *PodBatch // whose pods they are
+	Alt   int       // index of the alternative of Batch.Admit that holds on the node
+	N     int       // how many
 }
 
 // nodeDraft is a new node while it is being filled.

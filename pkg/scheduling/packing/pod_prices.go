@@ -24,7 +24,7 @@ type PodPrices interface {
 // ClassValues holds the worth of pods, together with the classes that the numbers are for. A number is read by the pods
 // that it is asked for, so numbers of other classes cannot be taken for it.
 type ClassValues struct {
-	Prices PodPrices
+	Prices PodPrices // tell the price class of a pod
 	USD    []float64 // by price class, USD per hour
 }
 

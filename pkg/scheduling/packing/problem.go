@@ -13,20 +13,20 @@ import (
 // Problem holds what every solution of a pass starts from. Its parts do not change once they are read, except that they
 // remember answers.
 type Problem struct {
-	S          cluster.Snapshot
-	All        []cluster.StateNode
-	Dims       podclass.Dims
-	Classes    *podclass.Classes
-	Admissions *podclass.Admissions
-	Catalog    *capacity.Catalog
-	Nodes      *capacity.ExistingNodes
-	Topology   *podtopology.Counts
-	Options    *capacity.OptionFinder
-	Committed  map[string]int64 // room of the account's commitments, by their ids
-	Stages     podclass.StageTeller
+	S          cluster.Snapshot        // pods on nodes marked for deletion need what their successors request
+	All        []cluster.StateNode     // nodes and claims of S, also those that take no pods
+	Dims       podclass.Dims           // of every vector of needs and room
+	Classes    *podclass.Classes       // the pods that need a place
+	Admissions *podclass.Admissions    // of Classes and DaemonSets
+	Catalog    *capacity.Catalog       // what the NodePools can launch
+	Nodes      *capacity.ExistingNodes // nodes and claims that take pods
+	Topology   *podtopology.Counts     // pods that stay, as the rules of Classes count them
+	Options    *capacity.OptionFinder  // answers which instance types a launch names
+	Committed  map[string]int64        // room of the account's commitments, by their ids
+	Stages     podclass.StageTeller    // told of each step of the pass; tells nobody where nobody follows
 
 	NodeLabels capacity.NodeLabelsByName // kept from one what-if question to the next
-	Identities *podclass.IdentityCache
+	Identities *podclass.IdentityCache   // of pods, kept like NodeLabels; nil keeps none
 }
 
 // NewProblem is the problem of the snapshot, with what the pools of each class can launch.

@@ -27,8 +27,8 @@ const (
 
 // Strategy says how one solution is made.
 type Strategy struct {
-	Prices            priceSource
-	Guide             guide
+	Prices            priceSource // asked for the worth of pods when new nodes are needed
+	Guide             guide       // how offerings of new nodes are chosen
 	ByPriority        bool        // pods of the highest priority first, not all at once
 	Turns             map[int]int // by class: those with more of them choose before others, see withLeftFirst
 	IgnorePreferences bool        // pods ask for no more than they require
@@ -55,16 +55,16 @@ type classDomain struct {
 
 // Solution is a place for pods: who goes where, what pools use then, and who is left.
 type Solution struct {
-	W        *Problem
-	Strategy Strategy
-	Bins     []*capacity.Bin
-	Rest     [][]string // by class: the pods without a place
-	Used     usage
-	Tally    podtopology.DomainCounts
-	Total    []int               // by counter of hostnames: pods anywhere
-	landed   map[classDomain]int // pods of a class in a domain
-	Blocked  []map[string]bool   // by class: why it was held back, beside what a pool says
-	joins    int                 // see maxJoins
+	W        *Problem                 // what it solves
+	Strategy Strategy                 // that it is made by
+	Bins     []*capacity.Bin          // a copy of each host, and the new nodes
+	Rest     [][]string               // by class: the pods without a place
+	Used     usage                    // of limits, by nodes that stay and by new ones
+	Tally    podtopology.DomainCounts // of pods that stay and those that it placed
+	Total    []int                    // by counter of hostnames: pods anywhere
+	landed   map[classDomain]int      // pods of a class in a domain
+	Blocked  []map[string]bool        // by class: why it was held back, beside what a pool says
+	joins    int                      // see maxJoins
 }
 
 // NewSolution is a solution in which all pods wait.

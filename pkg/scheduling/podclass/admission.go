@@ -12,18 +12,18 @@ import (
 
 // Admission is one answer to "may a pod with these demands be on that node", asked for many nodes.
 type Admission struct {
-	ID           string
-	Number       int
-	Alternatives []requirements.Set
-	Tolerations  []cluster.Toleration
-	Requires     []string // what the nodes have to provide beside labels
-	Exclusions   []Exclusion
-	ByPool       []*OfferingAnswers // nil until a pool is asked
-	ByModel      [][]int8           // by alternative and model: 0 unknown, 1 yes, -1 no
+	ID           string               // text of the demands: a table has one admission for each text
+	Number       int                  // place among all of the table, from 0: answers of existing nodes are kept by it
+	Alternatives []requirements.Set   // of which a node must meet one; nil admits the pods to no node
+	Tolerations  []cluster.Toleration // of the taints of nodes; nil tolerates none
+	Requires     []string             // what the nodes have to provide beside labels
+	Exclusions   []Exclusion          // DaemonSets that the pods may not be beside, sorted by DaemonSet; nil for none
+	ByPool       []*OfferingAnswers   // nil until a pool is asked
+	ByModel      [][]int8             // by alternative and model: 0 unknown, 1 yes, -1 no
 	pinned       map[DomainPin]*Admission
-	Wider        *Admission // what it was pinned from, nil when it was not; where that says no, this does
-	Pin          DomainPin
-	Table        *Admissions
+	Wider        *Admission  // what it was pinned from, nil when it was not; where that says no, this does
+	Pin          DomainPin   // what it was pinned to; zero where Wider is nil
+	Table        *Admissions // of which it is an entry
 }
 
 // OfferingAnswers holds the answers about the offerings of one pool.
@@ -69,11 +69,11 @@ func DistinctAdmissions(asks []*Admission) []*Admission {
 
 // Admissions are all admissions that were asked for, each once, and the DaemonSets that keep pods off nodes.
 type Admissions struct {
-	ByID       map[string]*Admission
-	Daemons    []daemon
-	Namespaces topology.Namespaces
-	Models     int // of instance types in pools, so far
-	Pools      int // so far
+	ByID       map[string]*Admission // by Admission.ID
+	Daemons    []daemon              // DaemonSets in the order of the snapshot; others name them by their index here
+	Namespaces topology.Namespaces   // of the snapshot, for the namespace selectors of affinity terms
+	Models     int                   // of instance types in pools, so far
+	Pools      int                   // so far
 }
 
 // NewAdmissions is a table that has only those of the snapshot's DaemonSets, for these classes of pods.
@@ -124,7 +124,10 @@ func (as *Admissions) admissionBeside(asked Admission) *Admission {
 const NoDomain = "(none)"
 
 // DomainPin ties pods to one domain of a topology key, or to none.
-type DomainPin struct{ Key, Domain string }
+type DomainPin struct {
+	Key    string // topology key, canonical
+	Domain string // value of that label; NoDomain for nodes without it
+}
 
 // PinnedAdmission is the admission with every alternative tied to the domains.
 func (as *Admissions) PinnedAdmission(a *Admission, pins []DomainPin) *Admission {

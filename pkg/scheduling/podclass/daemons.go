@@ -69,8 +69,8 @@ func (as *Admissions) SortByRoom(list []int, most resources.List) {
 // either keeps them apart. A new node has its DaemonSets' pods as soon as it takes any, so the pod cannot be on one
 // that runs the DaemonSet.
 type Exclusion struct {
-	Daemon int // place among all
-	Key    string
+	Daemon int    // place among all
+	Key    string // topology key of the anti-affinity
 }
 
 // exclusions returns the DaemonSets that the pod keeps away or that keep it away, sorted by DaemonSet.

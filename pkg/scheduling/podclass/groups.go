@@ -20,14 +20,14 @@ type SetAside map[string]string
 
 // Classes are the pods that need a place, by equivalence class.
 type Classes struct {
-	List       []*Class
+	List       []*Class              // those whose pods need most CPU first, among equals most memory
 	Waiting    map[*cluster.Pod]bool // pods of the classes
 	Shapes     map[string]int        // of needs, by their text
 	Unmodelled []plan.Unplaced       // who is in no class, and why
 	Aside      SetAside              // those of them that are too much work
-	Signature  Signature
-	Limits     cluster.VolumeLimits // of the cluster's nodes
-	Sharing    bool                 // pods of a class share volumes with others
+	Signature  Signature             // writes the texts by which pods were grouped
+	Limits     cluster.VolumeLimits  // of the cluster's nodes
+	Sharing    bool                  // pods of a class share volumes with others
 }
 
 // DistinctPriorities counts the distinct priorities of the pods.
@@ -74,7 +74,7 @@ func (cs *Classes) MeasureNeeds(dims Dims) {
 
 // Class is a set of pods that no rule can tell apart.
 type Class struct {
-	ID      int
+	ID      int           // index in Classes.List
 	Text    string        // what rules may look at, see Signature
 	Pod     cluster.Pod   // any one of them
 	Pods    []string      // namespace/name, oldest first
@@ -83,7 +83,7 @@ type Class struct {
 	Views   []*RelaxedPod // from strict to relaxed
 	Stays   bool          // gets no new node
 	Matched []int         // counters that count its pods
-	Volumes Volumes
+	Volumes Volumes       // of each of the pods
 }
 
 // LastRelaxation is the class as far as it can be relaxed.

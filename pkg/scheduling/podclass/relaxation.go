@@ -11,12 +11,12 @@ import (
 
 // Constraints is a pod's constraints with some of its preferences taken as rules.
 type Constraints struct {
-	Pod      cluster.Pod
+	Pod      cluster.Pod                    // whose required constraints hold at every step
 	Prefers  []cluster.WeightedAffinityTerm // lightest first, as all lists here
-	Avoids   []cluster.WeightedAffinityTerm
+	Avoids   []cluster.WeightedAffinityTerm // preferred anti-affinity that is still a rule; empty for none
 	nodes    []cluster.WeightedRequirements
-	Soft     []cluster.Spread
-	BearsAll bool // taints with effect PreferNoSchedule no longer matter
+	Soft     []cluster.Spread // spreads with ScheduleAnyway that are still rules; empty for none
+	BearsAll bool             // taints with effect PreferNoSchedule no longer matter
 }
 
 // RelaxationSteps lists a pod's constraints from the strictest to the one without preferences. Each step drops one

@@ -8,9 +8,9 @@ import (
 
 // RelaxedPod is a pod class at one step of relaxation.
 type RelaxedPod struct {
-	Class       *Class
-	Wish        Constraints
-	Admission   *Admission
+	Class       *Class         // whose pods it is
+	Wish        Constraints    // the required constraints, and the preferences that are still rules
+	Admission   *Admission     // of Wish, to nodes in any domain
 	HostRules   []TopologyRule // on kubernetes.io/hostname
 	DomainRules []TopologyRule // on any other key, sorted by key
 
@@ -30,13 +30,13 @@ const (
 
 // TopologyRule is one spread, affinity or anti-affinity term of a view.
 type TopologyRule struct {
-	Kind       ruleKind
-	Key        string
-	Counter    int
-	Self       bool // it selects the pods that carry it
-	Required   bool // it is no preference; others that a required anti-affinity selects keep away too
-	MaxSkew    int
-	MinDomains int // minDomains
+	Kind       ruleKind // Spread, Avoid or Follow
+	Key        string   // topology key, canonical
+	Counter    int      // index of the pods it counts in podtopology.Counts.Counters
+	Self       bool     // it selects the pods that carry it
+	Required   bool     // it is no preference; others that a required anti-affinity selects keep away too
+	MaxSkew    int      // of a spread, in pods; 0 for affinity and anti-affinity
+	MinDomains int      // minDomains
 }
 
 // HasHostAffinity reports whether pods of the view want to be beside others on a node.

@@ -14,14 +14,14 @@ import (
 type Volumes struct {
 	Own    []cluster.Volume // one for each driver, without id
 	Count  []int64          // of own: volumes that each pod brings along
-	Shared []cluster.Volume
+	Shared []cluster.Volume // each named by other pods too; nil for none
 }
 
 // AttachableVolumes holds the number of volumes that the CSI drivers of a node can still attach, and which of the
 // volumes that waiting pods share are there.
 type AttachableVolumes struct {
-	Free  map[string]int64 // by driver; those not named have no limit
-	There map[cluster.Volume]bool
+	Free  map[string]int64        // by driver; those not named have no limit
+	There map[cluster.Volume]bool // attached, of drivers with a limit; sharing one takes nothing of Free
 }
 
 // Clone is a copy that may be changed.

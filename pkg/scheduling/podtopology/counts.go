@@ -13,18 +13,18 @@ import (
 // Counts holds the number of pods in each domain of topology keys, as rules of pods count them.
 type Counts struct {
 	s          *cluster.Snapshot
-	Classes    *podclass.Classes
+	Classes    *podclass.Classes // the pods that need a place, whose rules are counted
 	admissions *podclass.Admissions
 	catalog    *capacity.Catalog
 	nodes      *capacity.ExistingNodes
 	spaces     topology.Namespaces
 
-	Counters   []Counter
+	Counters   []Counter // one for each topology key, group and filter that a rule asks about
 	counterIDs map[string]int
-	Domains    map[string][]string // by topology key, without hostname
-	DomainIDs  map[string]map[string]int
-	Tally      DomainCounts
-	Total      []int // by counter of hostnames: pods anywhere
+	Domains    map[string][]string       // by topology key, without hostname
+	DomainIDs  map[string]map[string]int // by topology key and domain: index in Domains
+	Tally      DomainCounts              // of pods that stay where they are
+	Total      []int                     // by counter of hostnames: pods anywhere
 
 	identities *podclass.IdentityCache
 	eligible   map[capacity.FilteredKey][]bool // see EligibleDomains
@@ -40,7 +40,7 @@ type Counts struct {
 
 // Counter counts the pods of a group by domain of a key, on nodes that pass the filter.
 type Counter struct {
-	Key    string
+	Key    string // topology key, canonical
 	group  topology.Group
 	Filter *podclass.Admission // nil for all nodes
 
@@ -195,10 +195,13 @@ func (top *Counts) MayLand(b *capacity.Bin, key string) []int {
 	return out
 }
 
-// DomainCounts counts pods by counter and domain: those that are selected, those that may come to be there, those with
-// a required anti-affinity against the group, wherever they may come to be, and those that are placed in this pass with
-// a required spread of the group.
-type DomainCounts struct{ Count, May, Anti, Even [][]int }
+// DomainCounts holds numbers of pods, each by counter and by index of the domain in Counts.Domains.
+type DomainCounts struct {
+	Count [][]int // pods of the group in the domain
+	May   [][]int // pods of the group on claims that have no domain yet and may end in this one
+	Anti  [][]int // pods there, or on claims that may end there, with required anti-affinity against the group
+	Even  [][]int // pods that this pass placed there and that have a required spread over the group
+}
 
 func newTally(top *Counts) DomainCounts {
 	each := func() [][]int {

@@ -194,9 +194,9 @@ func (top *Counts) onlyCountedClass(counter int) *podclass.Class {
 
 // EvenSplit is a spread that makes each of several domains take its part of the pods of a class; without a key, none.
 type EvenSplit struct {
-	Key     string
-	Domains []string
-	Skew    int
+	Key     string   // topology key of the spread
+	Domains []string // at least two, without pods that the spread counts; nil without a key
+	Skew    int      // maxSkew of the spread, in pods
 }
 
 // SpreadSplitsEvenly tells whether a spread makes each of several domains take its part of the pods of the view: one

@@ -15,12 +15,12 @@ import (
 // class that must spread over zones has a price in each of them.
 type ShadowPrices struct {
 	members []classMembership
-	Classes []priceClass
-	Problem cover.Problem
+	Classes []priceClass  // by price class, as in Problem.Classes
+	Problem cover.Problem // pods and offerings that Prices are for; hosts too where asked for
 	solver  *lowerbound.Solver
-	Prices  lowerbound.ClassPrices
+	Prices  lowerbound.ClassPrices             // by price class, of one pod, USD per hour
 	Fill    map[*capacity.InstanceType]float64 // about the most worth that a node of the model can hold
-	Units   []float64
+	Units   []float64                          // by dimension: the amount that is 1 in Problem, such as a core or a GiB
 
 	repriced map[string][]float64 // see reprice
 }
