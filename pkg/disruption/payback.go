@@ -33,6 +33,7 @@ func (pb payback) gainUSD(set []*stateNode, after float64) float64 {
 
 // overlapHours is for how many hours a new node runs before the old one is gone: three minutes, of which two are its
 // start. Without it two clusters of 200 nodes cost 0.7 % less in the end, for a tenth more moves and twice the CPU.
+// With half four of 100 cost 1.5 % less for as many more moves, with double 1.2 % more for 8 % fewer.
 const overlapHours = 0.05
 
 // netEarningsUSD returns what a command has earned when its payback time is over: the saving less what it spends.

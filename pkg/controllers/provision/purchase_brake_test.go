@@ -249,7 +249,7 @@ func TestAPodSaysWhatNodesNeverHad(t *testing.T) {
 	if err != nil || count(p.Calls(), "create claim") > 0 {
 		t.Errorf("error %v, calls %q", err, p.Calls())
 	}
-	const want = "and 3 more never had vpc.amazonaws.com/pod-eni, which counts as zero there until 2026-01-02T12:00:00Z"
+	const want = "and 1 more never had vpc.amazonaws.com/pod-eni, which counts as zero there until 2026-01-02T12:00:00Z"
 	said := w.Events("Pod")
 	if len(said) != 1 || !strings.Contains(said[0], "; nodes of ") || !strings.Contains(said[0], want) {
 		t.Errorf("pods say %q, want %q", said, want)

@@ -9,6 +9,9 @@ import (
 // MostNamed caps the names that one sentence lists.
 const MostNamed = 5
 
+// MostLines caps the lines that tell of one thing.
+const MostLines = 40
+
 // Name joins the texts for a sentence, with the separator between them: MostNamed of them, and how many more there are.
 func Name(texts []string, separator string) string {
 	if more := len(texts) - MostNamed; more > 0 {

@@ -12,6 +12,11 @@ import (
 	"joiner.sh/pkg/scheduling/podtopology"
 )
 
+// stale is the part that is left of what was there when pods were priced, at which they are priced anew. Nodes for
+// 50,000 pods cost 1 % more at 0.9, and 7 % more with 0.3 s of work a plan; at 0.98 they cost the same, at 1 0.2 % less
+// for five times the CPU.
+const stale = 0.97
+
 // looks caps the offerings that are kept when all are asked, those of the best scores, and that are tried with whole
 // pods. Half costs 0.07 % more in the mean of the families of infra/lab/ablation; double costs 0.05 % less, for a tenth
 // more CPU.
@@ -46,7 +51,7 @@ func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) b
 	g.PrepareGroups(offerings, batches)
 	priced := math.Inf(1)
 	for !op.A.Used.ClaimsUsedUp() && g.CountRemaining() {
-		if g.remainingWorth() < priced {
+		if g.remainingWorth() < priced*stale {
 			g.repriceRemaining(0)
 			priced = g.remainingWorth()
 		}

@@ -101,8 +101,7 @@ func (top *Counts) keepsAny(g topology.Group, waiting map[string][]*podclass.Cla
 
 // withUnread adds a pod of which a term is skipped, for its owner to be told; of each namespace a few.
 func withUnread(all []plan.UnreadPod, p *cluster.Pod, is awayVerdict) []plan.UnreadPod {
-	const most = 50
-	if len(all) == most {
+	if len(all) == lists.MostLines {
 		return all
 	}
 	n := 0

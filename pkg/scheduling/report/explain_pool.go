@@ -281,9 +281,6 @@ func notSold(offerings []*capacity.Offering) string {
 	return strings.Join(parts, ", ")
 }
 
-// mostLines caps the different reasons of pools that are told.
-const mostLines = 40
-
 // poolRefusals collects the reasons for which pools refuse a pod. A reason that several pools give is told once.
 type poolRefusals struct {
 	why   []string // in the order in which they first came
@@ -318,7 +315,7 @@ func (r *poolRefusals) refusalLines() []string {
 	for i, why := range r.why {
 		noun, names := "pools", r.pools[why]
 		switch {
-		case i >= mostLines:
+		case i >= lists.MostLines:
 			left += len(names)
 			continue
 		case len(names) == 1:

@@ -93,9 +93,9 @@ const (
 	// workPerLook and workPerStep are the work to look at a node or at an offering, and to pack anew.
 	workPerLook, workPerStep = 100, 60_000
 	// mostMates is the largest number of nodes that a step packs anew beside the one that it begins with. Half costs
-	// 0.02 % more in the mean of the families of infra/lab/ablation, double 0.01 % less for a fifth more CPU. Where nodes
-	// that are there take part, each of which has little room, it is twice that: half-empty clusters cost 0.5 % less
-	// than with one and a half times, and another 0.2 % less with three times for a twelfth more CPU.
+	// 0.02 % more in the mean of the families of infra/lab/ablation, double 0.01 % less for a fifth more CPU. It is
+	// twice that where nodes that are there take part, each of which has little room: half-empty clusters cost 0.5 %
+	// less than with one and a half times, and another 0.2 % less with three times for a twelfth more CPU.
 	mostMates = 8
 )
 
