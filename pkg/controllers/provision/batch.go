@@ -100,7 +100,7 @@ func groupBatches(claims []cluster.Claim) (shared [][]cluster.Claim, single []cl
 func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim, stored bool) ([]cluster.Claim, error) {
 	var done []cluster.Claim
 	var failed error // about claims of which the others are independent
-	class, err := l.readClass(ctx, claims[0])
+	class, err := l.orders.readClass(ctx, claims[0])
 	if err != nil && !controllers.IsNotFound(err) {
 		return claims, err
 	}
@@ -110,8 +110,8 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			last, err := l.oneByOne(ctx, claims)
 			return append(done, last...), errors.Join(failed, err)
 		}
-		order, back, err := l.chooseOrder(launchTarget{claim: representativeClaim(claims), batch: b, class: class,
-			mayRun: stored && try == 0})
+		order, back, err := l.orders.chooseOrder(launchTarget{claim: representativeClaim(claims), batch: b,
+			class: class, mayRun: stored && try == 0})
 		if err != nil { // each may be better off alone, and says what is wrong
 			alone, err := l.launchSeparately(ctx, claims)
 			return append(done, alone...), errors.Join(failed, err)
@@ -129,7 +129,7 @@ func (l *claimLauncher) launchBatch(ctx context.Context, claims []cluster.Claim,
 			unavailable = append(unavailable, no.Unavailable...)
 			l.tellOfSpotRole(ctx, claims[0], no)
 		}
-		if err := l.markUnavailable(ctx, unavailable); err != nil {
+		if err := l.orders.markUnavailable(ctx, unavailable); err != nil {
 			return append(done, claims...), errors.Join(failed, err)
 		}
 		served, rest, err := l.assignInstances(ctx, claims, order, got)
@@ -202,12 +202,12 @@ func (l *claimLauncher) resumeBatch(ctx context.Context, claims []cluster.Claim)
 	if len(rest) == 0 {
 		return done, err
 	}
-	others, restErr := rebatchAndLaunch(ctx, l, rest)
+	others, restErr := l.rebatchAndLaunch(ctx, rest)
 	return append(done, others...), errors.Join(err, restErr)
 }
 
 // rebatchAndLaunch launches what is left of a batch as one of its own.
-func rebatchAndLaunch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim, error) {
+func (l *claimLauncher) rebatchAndLaunch(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
 	claims, left, err := l.rebatchRemaining(ctx, claims)
 	if len(claims) == 0 {
 		return left, err
@@ -290,7 +290,7 @@ func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.C
 		if len(batch) == 1 {
 			b = cluster.Batch{}
 		}
-		written, left, writeErr := writeBatch(ctx, l, batch, b)
+		written, left, writeErr := l.writeBatch(ctx, batch, b)
 		batch, leftOut, err = written, append(leftOut, left...), errors.Join(err, writeErr)
 		if len(left) == 0 {
 			break
@@ -301,7 +301,7 @@ func (l *claimLauncher) rebatchRemaining(ctx context.Context, claims []cluster.C
 
 // writeBatch notes on the claims that they share a request, or that they share none. Those on which that cannot be
 // written are left out.
-func writeBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim, b cluster.Batch) (written,
+func (l *claimLauncher) writeBatch(ctx context.Context, claims []cluster.Claim, b cluster.Batch) (written,
 	leftOut []cluster.Claim, err error) {
 	all, err := l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 		return l.p.Claims.AnnotateClaim(ctx, c, map[string]string{
@@ -319,7 +319,7 @@ func writeBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim, b
 
 // launchSeparately launches each claim of a batch on its own.
 func (l *claimLauncher) launchSeparately(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
-	claims, left, err := writeBatch(ctx, l, claims, cluster.Batch{})
+	claims, left, err := l.writeBatch(ctx, claims, cluster.Batch{})
 	done, launchErr := l.oneByOne(ctx, claims)
 	return append(done, left...), errors.Join(err, launchErr)
 }

@@ -38,11 +38,8 @@ func (c *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 			}
 		}
 	}
-	c.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
-		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
-			error) {
-			return l.resumeBatch(ctx, batch)
-		})
+	eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+		return l.launchTogether(ctx, batch, l.resumeBatch)
 	}, note)
 	for _, claim := range single {
 		after, err := l.launchClaim(ctx, claim, true)
@@ -60,7 +57,7 @@ func (c *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 			s.Claims[i] = now
 		}
 	}
-	s.Unavailable = l.readUnavailable()
+	s.Unavailable = l.orders.readUnavailable()
 	s.Claims = existingNodes(s.Claims)
 	return launched
 }
@@ -80,7 +77,7 @@ func noteLaunches(ctx context.Context, controller *Controller, after []cluster.C
 
 // eachBatch launches batches, several at a time: that of the second need not wait until the instances of the first are
 // written down. What became of each is noted in their order.
-func (c *Controller) eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
+func eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
 	note func(before, after []cluster.Claim, err error)) {
 	after, errs := make([][]cluster.Claim, len(batches)), make([]error, len(batches))
 	var g errgroup.Group
@@ -112,7 +109,7 @@ func (c *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (ou
 			continue
 		}
 		if why := held[claim.UID]; why != "" {
-			l.s.Claims[i] = recordHeld(ctx, l, claim, why)
+			l.s.Claims[i] = l.recordHeld(ctx, claim, why)
 			continue
 		}
 		c.TryStep(ctx, &c.failed, "NodeClaim "+claim.Name, func() error {
@@ -140,18 +137,14 @@ func (c *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 	l.accepted = first.noteAccepted(claims, all)
 	shared, _ := groupBatches(existingNodes(claims))
 	shares := map[string]cluster.Claim{} // by name, as the shared requests left them
-	c.eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
-		return l.launchTogether(ctx, batch, func(batch []cluster.Claim) ([]cluster.Claim,
-			error) {
-			return c.launchStoredBatch(ctx, l, batch)
-		})
-	},
-		func(_, after []cluster.Claim, err error) {
-			noteLaunches(ctx, c, after, err)
-			for _, claim := range after {
-				shares[claim.Name] = claim
-			}
-		})
+	eachBatch(shared, func(batch []cluster.Claim) ([]cluster.Claim, error) {
+		return l.launchTogether(ctx, batch, l.launchStoredBatch)
+	}, func(_, after []cluster.Claim, err error) {
+		noteLaunches(ctx, c, after, err)
+		for _, claim := range after {
+			shares[claim.Name] = claim
+		}
+	})
 	for i, claim := range claims {
 		if now, ok := shares[claim.Name]; ok && claim.Name != "" {
 			claim, claims[i] = now, now
@@ -186,13 +179,13 @@ func (c *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 			var made cluster.Claim
 			stored := c.TryStep(ctx, &c.failed,
 				fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
-				func() (err error) { made, err = createClaim(ctx, l, want); return err })
+				func() (err error) { made, err = l.createClaim(ctx, want); return err })
 			if _, shared := made.Batch(); shared || !stored || made.Name == "" {
 				out[i] = made
 				return nil
 			}
 			if want.Waits != "" {
-				out[i] = recordHeld(ctx, l, made, want.Waits)
+				out[i] = l.recordHeld(ctx, made, want.Waits)
 				return nil
 			}
 			after, err := l.launchClaim(ctx, made, false)
@@ -209,7 +202,7 @@ func (c *Controller) createClaims(ctx context.Context, l *claimLauncher, launche
 }
 
 // createClaim stores a claim for the launch; it has no name where the pass may not write.
-func createClaim(ctx context.Context, l *claimLauncher, want plan.Launch) (cluster.Claim, error) {
+func (l *claimLauncher) createClaim(ctx context.Context, want plan.Launch) (cluster.Claim, error) {
 	if may, err := controllers.MayBegin(ctx, l.p.Log, want.String()); err != nil || !may {
 		return cluster.Claim{}, err
 	}
@@ -225,13 +218,12 @@ func createClaim(ctx context.Context, l *claimLauncher, want plan.Launch) (clust
 }
 
 // launchStoredBatch launches a batch that was stored just now.
-func (c *Controller) launchStoredBatch(ctx context.Context, l *claimLauncher, claims []cluster.Claim) ([]cluster.Claim,
-	error) {
+func (l *claimLauncher) launchStoredBatch(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
 	if controllers.TooLateToBegin(ctx) {
 		return claims, nil
 	}
 	if b, _ := claims[0].Batch(); b.Size != len(claims) { // not all could be stored, and nothing was asked for yet
-		return rebatchAndLaunch(ctx, l, claims)
+		return l.rebatchAndLaunch(ctx, claims)
 	}
 	return l.launchBatch(ctx, claims, false)
 }

@@ -5,16 +5,11 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
-	"sync"
 
-	"golang.org/x/sync/singleflight"
-
-	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 	"joiner.sh/pkg/nodeclaim/launch"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
@@ -23,21 +18,12 @@ import (
 // maxAttempts bounds the requests for one claim in one pass; after each one what was refused is unavailable.
 const maxAttempts = 8
 
-// claimLauncher launches claims of one pass. It may be used by several goroutines: what one learns to be unavailable,
-// all know.
+// claimLauncher launches claims of one pass, and writes down what becomes of each. It may be used by several
+// goroutines.
 type claimLauncher struct {
-	p *Controller
-	s cluster.Snapshot // read only
-
-	reading     singleflight.Group // of classes; no lock is held while a port is asked
-	mu          sync.Mutex
-	unavailable []instancetypes.UnavailableOffering
-	classes     map[string]*awsv1.EC2NodeClass
-	market      func(cluster.Pool) []instancetypes.Type // what a pool can buy; nil if nobody asked yet
-	reckoned    int                                     // how many unavailable offerings it reckons with
-	coming      subnetAddresses                         // what launches of this pass take
-
-	ordering sync.Mutex // held while an order is chosen
+	p      *Controller
+	s      cluster.Snapshot // read only
+	orders *orderChooser
 
 	// is told for which claims of a batch EC2 started instances, before that is written down; nil for nobody
 	accepted func(context.Context, []cluster.Claim)
@@ -47,12 +33,12 @@ type claimLauncher struct {
 // allows, the claim is deleted and comes back with an empty name: its pods are packed anew. A claim that was stored by
 // an earlier pass may have been launched already.
 func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool) (cluster.Claim, error) {
-	class, err := l.readClass(ctx, c)
+	class, err := l.orders.readClass(ctx, c)
 	if err != nil && !controllers.IsNotFound(err) { // without a class the launch is hopeless, which choosing finds
 		return c, err
 	}
 	for try := range maxAttempts {
-		order, back, err := l.chooseOrder(launchTarget{claim: c, class: class, mayRun: stored && try == 0})
+		order, back, err := l.orders.chooseOrder(launchTarget{claim: c, class: class, mayRun: stored && try == 0})
 		if cannotLaunch(err) {
 			return cluster.Claim{}, l.giveUp(ctx, c, err)
 		}
@@ -71,7 +57,7 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 		instance, unavailable, err := l.p.Fleet.LaunchInstances(ctx, order, launch.ClientToken(c.UID, attemptOf(c)))
 		err = avoidRefused(l.p, c, order, err)
 		back(isStarted(instance))
-		if markErr := l.markUnavailable(ctx, unavailable); markErr != nil {
+		if markErr := l.orders.markUnavailable(ctx, unavailable); markErr != nil {
 			return c, markErr
 		}
 		no, refused := errors.AsType[*instancetypes.NoCapacityError](err)
@@ -81,7 +67,7 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 		case refused:
 			l.p.Log.Warn("claim "+c.Name, "outcome", no.Error())
 			l.tellOfSpotRole(ctx, c, no)
-			if err := l.markUnavailable(ctx, no.Unavailable); err != nil {
+			if err := l.orders.markUnavailable(ctx, no.Unavailable); err != nil {
 				return c, err
 			}
 		case isTokenUsed(err):
@@ -96,31 +82,6 @@ func (l *claimLauncher) launch(ctx context.Context, c cluster.Claim, stored bool
 	return c, nil // the next pass goes on
 }
 
-// launchTarget is a claim that an order is to be chosen for, or a batch that the claim stands for.
-type launchTarget struct {
-	claim  cluster.Claim
-	batch  cluster.Batch
-	class  *awsv1.EC2NodeClass
-	mayRun bool // it may have been launched already
-}
-
-// chooseOrder chooses what to ask for, and counts the addresses that it may take until back is called. It does so for
-// one after the other: each must know what the one before takes.
-func (l *claimLauncher) chooseOrder(w launchTarget) (o launch.Order, back func([]cluster.Instance), err error) {
-	l.ordering.Lock()
-	defer l.ordering.Unlock()
-	o, err = l.chooseTypes(w, l.typesFor(w.claim))
-	if w.mayRun && cannotLaunch(err) {
-		// Its instance may run already, without its knowing. The request with its token brings it back, whatever is
-		// unavailable by now.
-		o, err = l.chooseTypes(w, l.withoutUnavailable(nil)(l.poolOf(w.claim)))
-	}
-	if err != nil {
-		return o, nil, err
-	}
-	return o, l.reserveAddresses(o), nil
-}
-
 func isStarted(i cluster.Instance) []cluster.Instance {
 	if i.ID == "" {
 		return nil
@@ -131,7 +92,7 @@ func isStarted(i cluster.Instance) []cluster.Instance {
 // recordLaunched writes the instance into the claim: labels first, because the status ends the launch.
 func (l *claimLauncher) recordLaunched(ctx context.Context, c cluster.Claim, o launch.Order,
 	i cluster.Instance) (cluster.Claim, error) {
-	t, ok := l.typeOf(c, i.Type)
+	t, ok := l.orders.typeOf(c, i.Type)
 	if !ok {
 		return c, fmt.Errorf("launch for claim %s: EC2 started a %s, which the catalog does not know", c.Name, i.Type)
 	}
@@ -227,102 +188,6 @@ func (l *claimLauncher) tellOfSpotRole(ctx context.Context, c cluster.Claim, no 
 		}
 		return
 	}
-}
-
-func (l *claimLauncher) chooseTypes(w launchTarget, types []instancetypes.Type) (launch.Order, error) {
-	resolved, ok := l.s.ClassOf(w.claim.ClassKey())
-	if !ok {
-		return launch.Order{}, &launch.NotReadyError{Class: w.claim.Class, Why: "it does not exist"}
-	}
-	return launch.ChooseOrder(launch.Input{Claim: w.claim, Batch: w.batch, Class: w.class, Resolved: resolved,
-		Cluster: l.p.Cluster, Types: types,
-		Addresses: l.freeAddresses(resolved), RelaxMinValues: l.p.Rules.RelaxMinValues})
-}
-
-func (l *claimLauncher) typeOf(c cluster.Claim, name string) (instancetypes.Type, bool) {
-	for _, t := range l.typesFor(c) {
-		if t.Name == name {
-			return t, true
-		}
-	}
-	return instancetypes.Type{}, false
-}
-
-// typesFor returns what the claim's pool can buy under the overlays. The catalog is resolved again only after
-// new ones are unavailable.
-func (l *claimLauncher) typesFor(c cluster.Claim) []instancetypes.Type {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.market == nil || l.reckoned != len(l.unavailable) {
-		l.reckoned, l.market = len(l.unavailable), l.withoutUnavailable(l.unavailable)
-	}
-	return l.market(l.poolOf(c))
-}
-
-// withoutUnavailable returns a function that lists the types that pools can buy without unavailable offerings.
-func (l *claimLauncher) withoutUnavailable(unavailable []instancetypes.UnavailableOffering) func(
-	cluster.Pool) []instancetypes.Type {
-	return overlays.ByPool(l.s, func(name string) []instancetypes.Type {
-		class, found := l.s.ClassOf(name)
-		if !found {
-			return nil
-		}
-		return instancetypes.ResolveTypes(l.s.Catalog, class, unavailable, l.p.Now())
-	})
-}
-
-func (l *claimLauncher) poolOf(c cluster.Claim) cluster.Pool {
-	pool, _ := l.s.PoolOf(c.Pool)
-	pool.Name, pool.Class, pool.Revision = c.Pool, c.Class, c.Annotations[v1.AnnotationNodeRevision]
-	return pool
-}
-
-// markUnavailable remembers refused offerings, here and for every other invocation.
-func (l *claimLauncher) markUnavailable(ctx context.Context, unavailable []instancetypes.UnavailableOffering) error {
-	if len(unavailable) == 0 {
-		return nil
-	}
-	l.mu.Lock()
-	for _, u := range unavailable {
-		u.Until = l.p.Now().Add(l.p.UnavailableFor)
-		l.unavailable = append(l.unavailable, u)
-	}
-	l.mu.Unlock()
-	return l.p.Unavailable.MarkUnavailable(ctx, unavailable, l.p.UnavailableFor)
-}
-
-func (l *claimLauncher) readUnavailable() []instancetypes.UnavailableOffering {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return append([]instancetypes.UnavailableOffering(nil), l.unavailable...)
-}
-
-// readClass reads the class of the claim once, for all that ask meanwhile: as the revision keeps it that the claim is
-// launched with, else as it is.
-func (l *claimLauncher) readClass(ctx context.Context, c cluster.Claim) (*awsv1.EC2NodeClass, error) {
-	key := c.ClassKey()
-	l.mu.Lock()
-	known := l.classes[key]
-	l.mu.Unlock()
-	if known != nil {
-		return known, nil
-	}
-	read, err, _ := l.reading.Do(key, func() (any, error) {
-		if key != c.Class && l.p.Rollouts != nil {
-			return l.p.Rollouts.ReadRevision(ctx, c.Class, c.Annotations[v1.AnnotationNodeRevision])
-		}
-		return l.p.Read.ReadClass(ctx, c.Class)
-	})
-	if err != nil {
-		return nil, err
-	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.classes == nil {
-		l.classes = map[string]*awsv1.EC2NodeClass{}
-	}
-	l.classes[key] = read.(*awsv1.EC2NodeClass)
-	return l.classes[key], nil
 }
 
 func attemptOf(c cluster.Claim) int {

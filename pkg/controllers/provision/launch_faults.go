@@ -91,9 +91,9 @@ func (l *claimLauncher) shieldClaim(ctx context.Context, c cluster.Claim,
 
 // launchTogether launches claims that share a request. Where that panics, each is launched by itself.
 func (l *claimLauncher) launchTogether(ctx context.Context, batch []cluster.Claim,
-	do func([]cluster.Claim) ([]cluster.Claim, error)) (after []cluster.Claim, err error) {
+	do func(context.Context, []cluster.Claim) ([]cluster.Claim, error)) (after []cluster.Claim, err error) {
 	failed := l.p.Shield().Do(fmt.Sprintf("a request for %d NodeClaims", len(batch)),
-		func() error { after, err = do(batch); return nil })
+		func() error { after, err = do(ctx, batch); return nil })
 	if failed == nil {
 		return after, err
 	}

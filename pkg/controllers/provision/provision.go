@@ -12,7 +12,6 @@ import (
 	"joiner.sh/pkg/decisionlog"
 	"joiner.sh/pkg/decisionlog/replay"
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
@@ -347,7 +346,7 @@ func (c *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, dec
 }
 
 func (c *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	return &claimLauncher{p: c, s: *s, unavailable: append([]instancetypes.UnavailableOffering(nil), s.Unavailable...)}
+	return &claimLauncher{p: c, s: *s, orders: newOrderChooser(c, *s)}
 }
 
 // launchedFor returns the creation times of the pods for which the plan launches nodes.

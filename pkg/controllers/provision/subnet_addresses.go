@@ -15,12 +15,12 @@ type subnetAddresses struct {
 
 // freeAddresses returns the addresses left in the class's subnets. A subnet that EC2 refused for want of addresses has
 // none.
-func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.SubnetAddresses {
-	l.mu.Lock()
-	defer l.mu.Unlock()
+func (o *orderChooser) freeAddresses(c instancetypes.Class) map[string]launch.SubnetAddresses {
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	full := map[string]bool{}
-	for _, u := range l.unavailable {
-		if u.OfferingKey == (instancetypes.OfferingKey{}) && l.p.Now().Before(u.Until) {
+	for _, u := range o.unavailable {
+		if u.OfferingKey == (instancetypes.OfferingKey{}) && o.p.Now().Before(u.Until) {
 			full[u.Scope] = true
 		}
 	}
@@ -30,8 +30,8 @@ func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.S
 		case full[s.ID]:
 			out[s.ID] = launch.SubnetAddresses{}
 		case s.Free != nil:
-			left := *s.Free - l.coming.nodes[s.ID]
-			out[s.ID] = launch.SubnetAddresses{Left: left, Spare: left - l.coming.pods[s.ID]}
+			left := *s.Free - o.coming.nodes[s.ID]
+			out[s.ID] = launch.SubnetAddresses{Left: left, Spare: left - o.coming.pods[s.ID]}
 		}
 	}
 	return out
@@ -39,25 +39,22 @@ func (l *claimLauncher) freeAddresses(c instancetypes.Class) map[string]launch.S
 
 // reserveAddresses counts what the order may take in each of its subnets, until back is called with what it was given:
 // then only the subnets of those instances count. An order that came to nothing takes nothing.
-func (l *claimLauncher) reserveAddresses(o launch.Order) (back func([]cluster.Instance)) {
-	taken := o.TakenAddresses()
+func (o *orderChooser) reserveAddresses(order launch.Order) (back func([]cluster.Instance)) {
+	taken := order.TakenAddresses()
 	count := func(subnet string, nodes int64) {
-		l.coming.nodes[subnet] += nodes
-		l.coming.pods[subnet] += nodes * taken[subnet]
+		o.coming.nodes[subnet] += nodes
+		o.coming.pods[subnet] += nodes * taken[subnet]
 	}
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	if l.coming.nodes == nil {
-		l.coming = subnetAddresses{nodes: map[string]int64{}, pods: map[string]int64{}}
-	}
+	o.mu.Lock()
+	defer o.mu.Unlock()
 	for subnet := range taken {
-		count(subnet, int64(o.Count()))
+		count(subnet, int64(order.Count()))
 	}
 	return func(got []cluster.Instance) {
-		l.mu.Lock()
-		defer l.mu.Unlock()
+		o.mu.Lock()
+		defer o.mu.Unlock()
 		for subnet := range taken {
-			count(subnet, -int64(o.Count()))
+			count(subnet, -int64(order.Count()))
 		}
 		for _, i := range got {
 			count(i.SubnetID, 1)

@@ -32,14 +32,14 @@ func classWithUserData(text string) *awsv1.EC2NodeClass {
 // does not get out by a pool beside it.
 func TestClaimsOfOneClassAreLaunchedWithTheirRevisions(t *testing.T) {
 	for _, order := range [][]string{{"", "r1", "r2"}, {"r2", "r1", ""}, {"r1", "", "r2"}} {
-		l := &claimLauncher{p: &Controller{Rollouts: revisedClasses{}}}
-		l.p.Read = revisedClasses{}
+		o := newOrderChooser(&Controller{Rollouts: revisedClasses{}}, cluster.Snapshot{})
+		o.p.Read = revisedClasses{}
 		for _, revision := range append(order, order...) {
 			c := cluster.Claim{Name: "c" + revision, Class: "default"}
 			if revision != "" {
 				c.Annotations = map[string]string{v1.AnnotationNodeRevision: revision}
 			}
-			class, err := l.readClass(t.Context(), c)
+			class, err := o.readClass(t.Context(), c)
 			if err != nil {
 				t.Fatal(err)
 			}
