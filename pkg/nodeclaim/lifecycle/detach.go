@@ -78,13 +78,13 @@ func (f finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadli
 }
 
 // attachedVolumes are the volumes of a node that are waited for, sorted.
-func (x index) attachedVolumes(n cluster.Node) []string {
-	if x.nothingRuns(n) {
+func (f finalizer) attachedVolumes(n cluster.Node) []string {
+	if f.nothingRuns(n) {
 		return nil
 	}
 	var out []string
-	for _, a := range x.s.Attachments {
-		if a.Node == n.Name && !a.Shared && !x.staysInUse(n, a) {
+	for _, a := range f.s.Attachments {
+		if a.Node == n.Name && !a.Shared && !f.staysInUse(n, a) {
 			out = append(out, a.Volume)
 		}
 	}
@@ -93,9 +93,9 @@ func (x index) attachedVolumes(n cluster.Node) []string {
 }
 
 // staysInUse reports whether a pod that the drain leaves on the node has the volume.
-func (x index) staysInUse(n cluster.Node, a cluster.Attachment) bool {
-	return a.Claim != "" && slices.ContainsFunc(x.pods.onNode(n.Name), func(p cluster.Pod) bool {
-		return !drain.RemovesPod(p, x.s.Now) && slices.ContainsFunc(p.Volumes,
+func (f finalizer) staysInUse(n cluster.Node, a cluster.Attachment) bool {
+	return a.Claim != "" && slices.ContainsFunc(f.pods.onNode(n.Name), func(p cluster.Pod) bool {
+		return !drain.RemovesPod(p, f.s.Now) && slices.ContainsFunc(p.Volumes,
 			func(has cluster.Volume) bool { return has.ID == a.Claim })
 	})
 }

@@ -263,25 +263,25 @@ func (f finalizer) finalizeOrphanNode(n cluster.Node) (actions []plan.Action, bu
 }
 
 // hasOwner reports whether a claim says what happens to the node.
-func (x index) hasOwner(n cluster.Node) bool {
-	if _, ok := x.owners[n.ProviderID]; ok && n.ProviderID != "" {
+func (f finalizer) hasOwner(n cluster.Node) bool {
+	if _, ok := f.owners[n.ProviderID]; ok && n.ProviderID != "" {
 		return true
 	}
-	_, ok := x.claims[x.instances[n.ProviderID].ClaimUID]
+	_, ok := f.claims[f.instances[n.ProviderID].ClaimUID]
 	return ok
 }
 
 // instancesOf are the instances that end with the claim: that of its provider id, and those that were started for it
 // without its knowing, because the reply of a launch was lost. What another claim has is that claim's.
-func (x index) instancesOf(c cluster.Claim) []cluster.Instance {
+func (f finalizer) instancesOf(c cluster.Claim) []cluster.Instance {
 	var out []cluster.Instance
-	if i, listed := x.instances[c.ProviderID]; listed {
-		if owner, owned := x.owners[c.ProviderID]; owned && (owner.UID == c.UID || !x.sharesInstance(c)) {
+	if i, listed := f.instances[c.ProviderID]; listed {
+		if owner, owned := f.owners[c.ProviderID]; owned && (owner.UID == c.UID || !f.sharesInstance(c)) {
 			out = append(out, i)
 		}
 	}
-	for _, i := range x.started[c.UID] {
-		if _, owned := x.owners[i.ProviderID()]; !owned {
+	for _, i := range f.started[c.UID] {
+		if _, owned := f.owners[i.ProviderID()]; !owned {
 			out = append(out, i)
 		}
 	}
@@ -291,15 +291,15 @@ func (x index) instancesOf(c cluster.Claim) []cluster.Instance {
 
 // sharesInstance reports whether a claim that is not being deleted has the same provider id, as after restoring a
 // backup.
-func (x index) sharesInstance(c cluster.Claim) bool {
-	o, ok := x.owners[c.ProviderID]
+func (f finalizer) sharesInstance(c cluster.Claim) bool {
+	o, ok := f.owners[c.ProviderID]
 	return ok && o.UID != c.UID && o.Deleting.IsZero()
 }
 
 // nodesOf are the nodes that end with the claim.
-func (x index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
+func (f finalizer) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.Node {
 	var ids []string
-	if c.ProviderID != "" && !x.sharesInstance(c) {
+	if c.ProviderID != "" && !f.sharesInstance(c) {
 		ids = append(ids, c.ProviderID)
 	}
 	for _, i := range instances {
@@ -309,7 +309,7 @@ func (x index) nodesOf(c cluster.Claim, instances []cluster.Instance) []cluster.
 	}
 	var out []cluster.Node
 	for _, id := range ids {
-		out = append(out, x.nodes[id]...)
+		out = append(out, f.nodes[id]...)
 	}
 	return out
 }
@@ -332,8 +332,8 @@ func isExcluded(n cluster.Node) bool {
 const balancersNeed = 5 * time.Minute
 
 // endsSoon reports whether load balancers need the time until the deadline to let go of a node.
-func (x index) endsSoon(deadline time.Time) bool {
-	return !deadline.IsZero() && !x.s.Now.Add(balancersNeed).Before(deadline)
+func (f finalizer) endsSoon(deadline time.Time) bool {
+	return !deadline.IsZero() && !f.s.Now.Add(balancersNeed).Before(deadline)
 }
 
 // advanceEnding decides the next step of a claim that is being deleted.

@@ -25,37 +25,37 @@ func MayResumeLaunch(c cluster.Claim, rules cluster.Settings, now time.Time) boo
 
 // startedInstance returns the instance that was started for the claim without its knowing, because whoever launched it
 // died or the reply was lost.
-func (x index) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
-	i := slices.IndexFunc(x.started[c.UID], func(i cluster.Instance) bool { return !i.Gone() })
+func (r registrar) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
+	i := slices.IndexFunc(r.started[c.UID], func(i cluster.Instance) bool { return !i.Gone() })
 	if c.ProviderID != "" || i < 0 {
 		return cluster.Instance{}, false
 	}
-	return x.started[c.UID][i], true
+	return r.started[c.UID][i], true
 }
 
 // hasJoinedUnknown reports whether the node of an instance has joined that was started for the claim without its
 // knowing. Provision asks for that instance as soon as its passes end well.
-func (x index) hasJoinedUnknown(c cluster.Claim) bool {
-	i, ok := x.startedInstance(c)
-	return ok && len(x.nodes[i.ProviderID()]) == 1
+func (r registrar) hasJoinedUnknown(c cluster.Claim) bool {
+	i, ok := r.startedInstance(c)
+	return ok && len(r.nodes[i.ProviderID()]) == 1
 }
 
 // launchLimit returns the time that the claim may stay without its instance: one that runs already has the time of a
 // registration, in which provision asks for it again.
-func (x index) launchLimit(c cluster.Claim) time.Duration {
-	if _, ok := x.startedInstance(c); ok {
-		return max(x.s.Rules.LaunchTimeout, x.s.Rules.RegistrationTimeout)
+func (r registrar) launchLimit(c cluster.Claim) time.Duration {
+	if _, ok := r.startedInstance(c); ok {
+		return max(r.s.Rules.LaunchTimeout, r.s.Rules.RegistrationTimeout)
 	}
-	return x.s.Rules.LaunchTimeout
+	return r.s.Rules.LaunchTimeout
 }
 
 // noteStartedInstance says on a claim that its instance runs, when provision would not ask for it any more else.
-func (x index) noteStartedInstance(c cluster.Claim) []plan.Action {
-	i, ok := x.startedInstance(c)
-	if !ok || MayResumeLaunch(c, x.s.Rules, x.s.Now) {
+func (r registrar) noteStartedInstance(c cluster.Claim) []plan.Action {
+	i, ok := r.startedInstance(c)
+	if !ok || MayResumeLaunch(c, r.s.Rules, r.s.Now) {
 		return nil
 	}
-	return x.writeCondition(c, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
+	return r.writeCondition(c, cluster.Condition{Type: v1.ConditionLaunched, Status: "Unknown",
 		Reason: v1.ReasonInstanceStarted, Message: "instance " + i.ID + " was started for it",
 		Since: c.Condition(v1.ConditionLaunched).Since})
 }

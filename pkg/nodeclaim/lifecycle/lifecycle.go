@@ -116,7 +116,8 @@ type index struct {
 	away      map[string]string             // names of zones that are shifted away from, to their ids
 }
 
-// registrar decides what follows the launch of a claim, up to its initialized node.
+// registrar decides how a claim comes to its initialized node, and whether it has failed to: launch, registration,
+// initialization.
 type registrar struct {
 	index
 	waiting   map[string]int // pods without a node, by the hold they tolerate
@@ -231,7 +232,7 @@ func (st state) advanceClaim(c cluster.Claim) (actions []plan.Action, busy bool)
 		return st.failLaunch(c, i), true
 	}
 	if reason, why := st.deletionReason(c); reason != "" {
-		return append(append(st.noteMissing(c, reason), noteUseless(st.index, c, reason)...),
+		return append(append(st.noteMissing(c, reason), st.noteUseless(c, reason)...),
 			plan.Action{Do: plan.DeleteClaim, Claim: c.Name, Reason: reason, Why: why}), true
 	}
 	if impaired, doomed := st.endImpaired(c); doomed {

@@ -21,16 +21,16 @@ const (
 // noteUseless holds against the claim's class and type that its node never became usable, if that is why it ends: no
 // node registered, or something that nobody takes away kept it from being initialized. Where another node of the class,
 // or of the type, has become usable since, this one was broken.
-func noteUseless(x index, c cluster.Claim, reason string) []plan.Action {
-	why := whyUseless(x, c, reason)
-	class, known := x.s.ClassOf(c.ClassKey())
+func (r registrar) noteUseless(c cluster.Claim, reason string) []plan.Action {
+	why := r.whyUseless(c, reason)
+	class, known := r.s.ClassOf(c.ClassKey())
 	of := instancetypes.OfferingKeyOf(c.Labels).Type
 	if why == "" || !known || of == "" || !c.IsOfClass(class) {
 		return nil
 	}
 	inPool, alike, others := 0, 0, 0
-	for i := range x.s.Claims {
-		other := &x.s.Claims[i]
+	for i := range r.s.Claims {
+		other := &r.s.Claims[i]
 		if other.Pool == c.Pool {
 			inPool++
 		}
@@ -61,13 +61,13 @@ func noteUseless(x index, c cluster.Claim, reason string) []plan.Action {
 }
 
 // whyUseless says why the claim's node did not become usable, if the claim ends for that and no resource is missing.
-func whyUseless(x index, c cluster.Claim, reason string) string {
-	nodes := x.nodes[c.ProviderID]
+func (r registrar) whyUseless(c cluster.Claim, reason string) string {
+	nodes := r.nodes[c.ProviderID]
 	switch {
 	case reason == registrationTimeout && c.ProviderID != "":
-		return fmt.Sprintf("no node registered for it within %s", x.s.Rules.RegistrationTimeout)
+		return fmt.Sprintf("no node registered for it within %s", r.s.Rules.RegistrationTimeout)
 	case reason == initializationTimeout && len(nodes) == 1:
-		if lacks, why := x.whyUninitialized(c, nodes[0]); lacks != v1.ReasonResourceNotRegistered {
+		if lacks, why := r.whyUninitialized(c, nodes[0]); lacks != v1.ReasonResourceNotRegistered {
 			return why
 		}
 	}

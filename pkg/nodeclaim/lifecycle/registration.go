@@ -41,8 +41,8 @@ func (r registrar) registerClaim(c cluster.Claim) []plan.Action {
 
 // hasJoined reports whether the claim's one node is there and can be registered in this pass. Nobody did before,
 // because passes died: that is no fault of the node.
-func (x index) hasJoined(c cluster.Claim) bool {
-	return len(x.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || x.instances[c.ProviderID].Partition != 0)
+func (r registrar) hasJoined(c cluster.Claim) bool {
+	return len(r.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || r.instances[c.ProviderID].Partition != 0)
 }
 
 // lacksPartition reports whether the partition of the claim's placement group is not known yet.
@@ -58,15 +58,15 @@ func NotJoined() cluster.Condition {
 }
 
 // absentNode returns the condition of a claim that has no node: none yet, or none any more.
-func (x index) absentNode(c cluster.Claim) cluster.Condition {
+func (r registrar) absentNode(c cluster.Claim) cluster.Condition {
 	k := NotJoined()
-	other, misnamed := x.misnamed[c.ProviderID]
+	other, misnamed := r.misnamed[c.ProviderID]
 	switch {
 	case c.NodeName != "":
 		k.Message = "its node " + c.NodeName + " was removed from the cluster"
 	case misnamed:
 		k.Message = fmt.Sprintf("node %s carries this provider id, and EC2 calls the instance %s: a node has the name of its instance",
-			other, x.instances[c.ProviderID].NodeName)
+			other, r.instances[c.ProviderID].NodeName)
 	}
 	return k
 }
@@ -162,7 +162,7 @@ func (r registrar) reopenNode(c cluster.Claim) []plan.Action {
 
 // whyUninitialized says what keeps the node from being initialized, the first thing if several do; nothing if nothing
 // does.
-func (x index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
+func (r registrar) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, message string) {
 	if !n.Ready {
 		return v1.ReasonNodeNotReady, "the node is not Ready"
 	}
@@ -178,13 +178,13 @@ func (x index) whyUninitialized(c cluster.Claim, n cluster.Node) (reason, messag
 			return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() + " is still on the node"
 		}
 	}
-	if t, found := c.AgentTaint(n, x.s.Now); found {
+	if t, found := c.AgentTaint(n, r.s.Now); found {
 		return v1.ReasonKnownEphemeralTaintsExist, "taint " + t.String() +
 			" is still on the node; its NodePool does not declare it under startupTaints"
 	}
-	if missing := x.missingResources(c, n); len(missing) > 0 {
+	if missing := r.missingResources(c, n); len(missing) > 0 {
 		return v1.ReasonResourceNotRegistered,
-			"the node does not offer " + missing[0] + " yet" + x.describeServer(missing[0])
+			"the node does not offer " + missing[0] + " yet" + r.describeServer(missing[0])
 	}
 	return "", ""
 }

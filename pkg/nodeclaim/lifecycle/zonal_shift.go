@@ -46,11 +46,11 @@ func (x index) isShifted(i cluster.Instance) bool {
 }
 
 // tellKept says that an instance of the claim is not terminated while its zone is shifted away from.
-func (x index) tellKept(c cluster.Claim, instance, zone string) plan.Action {
+func (f finalizer) tellKept(c cluster.Claim, instance, zone string) plan.Action {
 	return plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: v1.ReasonZonalShiftActive,
 		Every: tellShiftEvery,
 		Why: fmt.Sprintf("instance %s is in zonally shifted availability zone %s (%s), skipping termination",
-			instance, zone, x.away[zone])}
+			instance, zone, f.away[zone])}
 }
 
 // announceShifts tells pools that a zone of theirs is shifted away from, and that it is theirs again. What was told is
