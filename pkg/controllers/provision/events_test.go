@@ -56,3 +56,21 @@ func TestACostlyNamespaceIsTold(t *testing.T) {
 		t.Error(d)
 	}
 }
+
+// One namespace has too many pods without a place for the events of a pass: each other one is told as well.
+func TestEventsAreSharedOut(t *testing.T) {
+	all := map[string][]cluster.Event{}
+	for ns, n := range map[string]int{"evil": 1000, "shop": 3, "blog": 60} {
+		for range n {
+			all[ns] = append(all[ns], cluster.Event{Namespace: ns})
+		}
+	}
+	count := map[string]int{}
+	out, left := shareEvents(all)
+	for _, e := range out {
+		count[e.Namespace]++
+	}
+	if count["evil"] != 24 || count["shop"] != 3 || count["blog"] != 23 || left != 1013 {
+		t.Errorf("events: %v, left %d", count, left)
+	}
+}
