@@ -78,7 +78,7 @@ func (d *deletedClaims) moreToCome(claims []cluster.Claim, after, oldest time.Ti
 	return late || news > 1
 }
 
-// podsArriving reports whether some of the pods came since it was asked last, and came just now.
+// podsArriving reports whether a pod was created within BatchIdle and was not among the pods of the call before.
 func (c *Controller) podsArriving(pods []cluster.Pod) bool {
 	before := c.known
 	c.known = make(map[string]bool, len(pods))

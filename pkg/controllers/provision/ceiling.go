@@ -22,8 +22,8 @@ func (l *claimLauncher) recordHeld(ctx context.Context, c cluster.Claim, why str
 	return after
 }
 
-// withPace is the snapshot with how many nodes this pass may launch, after what the API server has refused since the
-// last pass of this process.
+// withPace returns the snapshot with how many nodes this pass may launch, 0 for any number: fewer where the API server
+// has refused requests as too many since the last pass of this process.
 func withPace(c *Controller, s cluster.Snapshot) cluster.Snapshot {
 	if c.Refusals == nil {
 		return s

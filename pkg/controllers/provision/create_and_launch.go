@@ -19,11 +19,11 @@ import (
 // resumeLaunches launches claims that were stored and not launched, because an invocation died or EC2 failed. The
 // claims in s are brought up to date.
 func (c *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (launched int) {
-	l := c.newLauncher(s)
+	l := c.newLauncher(*s)
 	shared, single := groupBatches(c.unfinishedClaims(ctx, l))
 	// as one: what a request started is shared out the same way each time
 	shared = slices.DeleteFunc(shared, func(batch []cluster.Claim) bool {
-		return slices.ContainsFunc(batch, func(claim cluster.Claim) bool { return hasFailed(c, claim) })
+		return slices.ContainsFunc(batch, func(claim cluster.Claim) bool { return isLaunchBackingOff(c, claim) })
 	})
 	became := map[string]cluster.Claim{} // by UID
 	note := func(before, after []cluster.Claim, err error) {
@@ -57,7 +57,7 @@ func (c *Controller) resumeLaunches(ctx context.Context, s *cluster.Snapshot) (l
 			s.Claims[i] = now
 		}
 	}
-	s.Unavailable = l.orders.readUnavailable()
+	s.Unavailable = l.orders.knownUnavailable()
 	s.Claims = existingNodes(s.Claims)
 	return launched
 }
@@ -91,8 +91,8 @@ func eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Cl
 	}
 }
 
-// hasFailed reports whether the launch of the claim failed a moment ago.
-func hasFailed(controller *Controller, c cluster.Claim) bool {
+// isLaunchBackingOff reports whether the claim is left alone for now, because its launch failed.
+func isLaunchBackingOff(controller *Controller, c cluster.Claim) bool {
 	return controller.failed.IsBackingOff(c.UID, controller.Now())
 }
 
@@ -105,7 +105,7 @@ func (c *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (ou
 			!lifecycle.MayResumeLaunch(claim, c.Rules, c.Now()) {
 			continue
 		}
-		if _, shared := claim.Batch(); !shared && hasFailed(c, claim) {
+		if _, shared := claim.Batch(); !shared && isLaunchBackingOff(c, claim) {
 			continue
 		}
 		if why := held[claim.UID]; why != "" {
@@ -130,7 +130,7 @@ func (c *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (ou
 // createAndLaunch stores and launches every claim of the plan, several at a time; one that fails does not stop the
 // others. Launches that are alike share a request. What is not begun when the invocation has to end, the next one plans
 // anew.
-func (c *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, decision plan.Plan,
+func (c *Controller) createAndLaunch(ctx context.Context, s cluster.Snapshot, decision plan.Plan,
 	first *pendingDrains) (made launchOutcome) {
 	l, all := c.newLauncher(s), decision.AllLaunches()
 	claims := c.createClaims(ctx, l, batchLaunches(all, c.ShareFrom, c.Holder+c.Now().String()))
@@ -153,7 +153,7 @@ func (c *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 			made.launched = append(made.launched, all[i])
 		}
 	}
-	c.sum.NoteLaunched(*s, made.launched, c.Now())
+	c.sum.NoteLaunched(s, made.launched, c.Now())
 	made.claims, made.planned = claims, all
 	return made
 }
@@ -162,11 +162,11 @@ func (c *Controller) createAndLaunch(ctx context.Context, s *cluster.Snapshot, d
 type launchOutcome struct {
 	launched []plan.Launch   // those that have an instance
 	planned  []plan.Launch   // all of them
-	claims   []cluster.Claim // of planned, in its order; a name is empty where there is no claim
+	claims   []cluster.Claim // of planned, in its order; see createClaims for which have an empty name
 }
 
 // createClaims stores a claim for each launch, and launches those that share no request. It returns them in the order
-// of the launches; one that could not be stored, or was given up, has an empty name.
+// of the launches; one that could not be stored, was given up or could not be launched has an empty name.
 func (c *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) []cluster.Claim {
 	out := make([]cluster.Claim, len(launches))
 	var g errgroup.Group
@@ -208,7 +208,7 @@ func (l *claimLauncher) createClaim(ctx context.Context, want plan.Launch) (clus
 	}
 	pool, found := l.s.PoolOf(want.Pool)
 	if !found {
-		return cluster.Claim{}, fmt.Errorf("launch from pool %s: it is gone", want.Pool)
+		return cluster.Claim{}, fmt.Errorf("create NodeClaim: NodePool %s is not in the snapshot of the plan", want.Pool)
 	}
 	c, err := l.p.Claims.CreateClaim(ctx, want, pool)
 	if err != nil {

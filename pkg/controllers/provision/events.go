@@ -130,15 +130,14 @@ func describePods(l plan.Launch) string {
 	return fmt.Sprintf("%d pods: %s", len(l.Pods), plan.NamePods(l.Pods))
 }
 
-// recordPools says on NodePools why they took no part, on static ones why they lack nodes, and on DaemonSets why new
-// nodes keep no room for them.
+// recordPools says on NodePools why they took no part and which namespace makes them dear, and on static ones why they
+// lack nodes; on pods that their anti-affinity is not read; on DaemonSets why new nodes keep no room for them.
 func (w eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decision plan.Plan) {
 	var events []cluster.Event
 	for _, x := range decision.Short[:min(len(decision.Short), controllers.MaxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok {
 			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
-				Reason:  "NotUsed",
-				Message: "it lacks nodes: " + x.Why, Every: controllers.PoolEventEvery})
+				Reason: "NotUsed", Message: "it lacks nodes: " + x.Why, Every: controllers.PoolEventEvery})
 		}
 	}
 	skipped := slices.DeleteFunc(slices.Clone(decision.Skipped), func(x plan.Skip) bool {
@@ -148,8 +147,8 @@ func (w eventWriter) recordPools(ctx context.Context, s cluster.Snapshot, decisi
 	for _, x := range skipped[:min(len(skipped), controllers.MaxPoolEvents)] {
 		if pool, ok := s.PoolOf(x.Pool); ok && !pool.Deleting {
 			events = append(events, cluster.Event{Kind: "NodePool", Name: pool.Name, UID: pool.UID, Warning: true,
-				Reason:  "NotUsed",
-				Message: "nothing is launched from it for pods that wait: " + x.Why, Every: controllers.PoolEventEvery})
+				Reason: "NotUsed", Every: controllers.PoolEventEvery,
+				Message: "nothing is launched from it for pods that wait: " + x.Why})
 		}
 	}
 	events = append(events, costlyEvents(s, ceiling.FindCostly(s, decision))...)

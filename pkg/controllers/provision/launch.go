@@ -198,10 +198,10 @@ func attemptOf(c cluster.Claim) int {
 	return n
 }
 
-// cannotLaunch reports whether the claim cannot be launched as it is, so that its pods must be packed anew.
+// cannotLaunch reports whether err says that the claim cannot be launched as it is, so that its pods are packed anew.
 func cannotLaunch(err error) bool {
-	_, sold := errors.AsType[*instancetypes.NoCapacityError](err)
-	return sold || isNotReady(err)
+	_, soldOut := errors.AsType[*instancetypes.NoCapacityError](err)
+	return soldOut || isNotReady(err)
 }
 
 func isNotReady(err error) bool {

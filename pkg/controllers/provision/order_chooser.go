@@ -104,6 +104,7 @@ func (o *orderChooser) withoutUnavailable(unavailable []instancetypes.Unavailabl
 	})
 }
 
+// poolOf returns the claim's pool, with the class and the revision that the claim was made with.
 func (o *orderChooser) poolOf(c cluster.Claim) cluster.Pool {
 	pool, _ := o.s.PoolOf(c.Pool)
 	pool.Name, pool.Class, pool.Revision = c.Pool, c.Class, c.Annotations[v1.AnnotationNodeRevision]
@@ -124,7 +125,8 @@ func (o *orderChooser) markUnavailable(ctx context.Context, unavailable []instan
 	return o.p.Unavailable.MarkUnavailable(ctx, unavailable, o.p.UnavailableFor)
 }
 
-func (o *orderChooser) readUnavailable() []instancetypes.UnavailableOffering {
+// knownUnavailable returns what was unavailable before the pass, and what it was refused.
+func (o *orderChooser) knownUnavailable() []instancetypes.UnavailableOffering {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return append([]instancetypes.UnavailableOffering(nil), o.unavailable...)

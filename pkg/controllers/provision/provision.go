@@ -254,7 +254,7 @@ func (c *Controller) applyPlan(ctx context.Context, s *cluster.Snapshot, decided
 	step("surplus nodes", func() { removed = c.deleteSurplus(ctx, *s, decision.Removals) })
 	first := &pendingDrains{p: c, waiting: interruption.DrainsWaiting(*s, decision)}
 	controllers.NoteStage(ctx, controllers.StageLaunching)
-	made = c.createAndLaunch(ctx, s, decision, first)
+	made = c.createAndLaunch(ctx, *s, decision, first)
 	controllers.NoteStage(ctx, controllers.StageApplying)
 	first.releaseReady(ctx, made.launched)
 	// logged
@@ -345,8 +345,8 @@ func (c *Controller) recordDecision(ctx context.Context, s cluster.Snapshot, dec
 	})
 }
 
-func (c *Controller) newLauncher(s *cluster.Snapshot) *claimLauncher {
-	return &claimLauncher{p: c, s: *s, orders: newOrderChooser(c, *s)}
+func (c *Controller) newLauncher(s cluster.Snapshot) *claimLauncher {
+	return &claimLauncher{p: c, s: s, orders: newOrderChooser(c, s)}
 }
 
 // launchedFor returns the creation times of the pods for which the plan launches nodes.

@@ -36,53 +36,53 @@ func refusalKey(p *cluster.Pod) string { return p.Key() + "\x00" + p.UID }
 func (r *refusedClaims) noteRefusal(s cluster.Snapshot, l plan.Launch, labels []string, why string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	var wishing, naming, rest []*cluster.Pod
+	var preferring, requiring, rest []*cluster.Pod
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if !slices.Contains(l.Pods, p.Key()) {
 			continue
 		}
-		switch wishes, demands := namesLabel(p, labels); {
-		case wishes:
-			wishing = append(wishing, p)
-		case demands:
-			naming = append(naming, p)
+		switch preferred, required := namesLabel(p, labels); {
+		case preferred:
+			preferring = append(preferring, p)
+		case required:
+			requiring = append(requiring, p)
 		default:
 			rest = append(rest, p)
 		}
 	}
-	if len(wishing)+len(naming) == 0 {
+	if len(preferring)+len(requiring) == 0 {
 		for _, p := range rest {
 			if len(p.NodePrefers) > 0 {
-				wishing = append(wishing, p)
+				preferring = append(preferring, p)
 			}
 		}
-		if len(wishing) == 0 {
-			naming = rest
+		if len(preferring) == 0 {
+			requiring = rest
 		}
 	}
 	if r.pods == nil {
 		r.pods = map[string]refusedPod{}
 	}
 	until := s.Now.Add(refusedFor)
-	for _, p := range wishing {
+	for _, p := range preferring {
 		r.pods[refusalKey(p)] = refusedPod{until: until}
 	}
-	for _, p := range naming {
+	for _, p := range requiring {
 		r.pods[refusalKey(p)] = refusedPod{whole: true, until: until,
 			why: "the API server refuses a NodeClaim for it: " + why}
 	}
 }
 
-// namesLabel reports whether the pod's preferences, or what it demands of its node, name one of the labels.
-func namesLabel(p *cluster.Pod, labels []string) (wishes, demands bool) {
+// namesLabel reports whether what the pod prefers of its node, or requires of it, names one of the labels.
+func namesLabel(p *cluster.Pod, labels []string) (preferred, required bool) {
 	named := func(r requirements.Requirement) bool { return slices.Contains(labels, r.Key) }
 	anyNamed := func(term []requirements.Requirement) bool { return slices.ContainsFunc(term, named) }
-	wishes = slices.ContainsFunc(p.NodePrefers,
+	preferred = slices.ContainsFunc(p.NodePrefers,
 		func(w cluster.WeightedRequirements) bool { return anyNamed(w.Requirements) })
-	demands = anyNamed(requirements.FromLabels(p.NodeSelector).All()) ||
+	required = anyNamed(requirements.FromLabels(p.NodeSelector).All()) ||
 		slices.ContainsFunc(p.NodeAffinity, anyNamed) || slices.ContainsFunc(p.VolumeZones, anyNamed)
-	return wishes, demands
+	return preferred, required
 }
 
 // withoutRefused is the snapshot in which these pods ask for nothing that was refused. The one given is not changed.

@@ -10,10 +10,9 @@ import (
 	"joiner.sh/pkg/model/plan"
 )
 
-// The check
 const (
-	leastPercent    = 90 // of what the claim promises, that a node must have
-	inconsistentFor = 10 * time.Minute
+	leastPercent      = 90               // of what the claim promises, that a node must have
+	inconsistentEvery = 10 * time.Minute // the event that says that it has less
 )
 
 // checkConsistency says on an initialized claim whether its node has what the claim promises.
@@ -26,7 +25,7 @@ func (r registrar) checkConsistency(c cluster.Claim) []plan.Action {
 	out := r.writeCondition(c, k)
 	if k.Status == "False" {
 		out = append(out, plan.Action{Do: plan.Tell, Claim: c.Name, Warning: true, Reason: "FailedConsistencyCheck",
-			Why: k.Message, Every: inconsistentFor})
+			Why: k.Message, Every: inconsistentEvery})
 	}
 	return out
 }
@@ -42,8 +41,9 @@ func compareWithClaim(c cluster.Claim, n cluster.Node) cluster.Condition {
 	}
 	if len(short) > 0 {
 		return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "False",
-			Reason:  v1.ReasonConsistencyCheckFailed,
-			Message: "the node has less than 90 % of what was expected: " + strings.Join(short, ", ")}
+			Reason: v1.ReasonConsistencyCheckFailed,
+			Message: fmt.Sprintf("the node has less than %d %% of what was expected: %s", leastPercent,
+				strings.Join(short, ", "))}
 	}
 	return cluster.Condition{Type: v1.ConditionConsistentStateFound, Status: "True",
 		Reason: v1.ConditionConsistentStateFound}

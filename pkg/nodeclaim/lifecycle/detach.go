@@ -43,8 +43,8 @@ func volumeWaitOver(c cluster.Claim) bool {
 
 // awaitDetachment waits until the volumes of the drained nodes are detached, so that they can be attached elsewhere
 // without a fight, until the deadline or for as long as the rules say. Volumes that several nodes may attach at a time
-// are not waited for, nor those of pods that stay on the node. The in-cluster original waits for ever without a
-// deadline; the pods are gone by now, and EC2 detaches the volumes of an instance that ends.
+// are not waited for, nor those of pods that stay on the node. Karpenter waits for ever without a deadline; the pods
+// are gone by now, and EC2 detaches the volumes of an instance that ends.
 func (f finalizer) awaitDetachment(c cluster.Claim, nodes []cluster.Node, deadline time.Time) (out []plan.Action,
 	done bool) {
 	if volumeWaitOver(c) || !slices.ContainsFunc(nodes, func(n cluster.Node) bool { return !f.nothingRuns(n) }) {

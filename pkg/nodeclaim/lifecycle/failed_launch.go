@@ -14,7 +14,8 @@ import (
 // launchFailed is the reason of a claim whose instance EC2 ended before its node joined.
 const launchFailed = "launch_failed"
 
-// endedEarly returns the instance of a launched claim that ended before its node joined, and EC2 says why.
+// endedEarly returns the instance of a launched claim, and whether it ended before its node joined, for a reason of EC2
+// that is neither a person's doing nor the spot market's.
 func (st state) endedEarly(c cluster.Claim) (cluster.Instance, bool) {
 	i, listed := st.instances[c.ProviderID]
 	early := c.ProviderID != "" && listed && i.Gone() && !c.Is(v1.ConditionRegistered) &&

@@ -33,9 +33,9 @@ func (r registrar) startedInstance(c cluster.Claim) (cluster.Instance, bool) {
 	return r.started[c.UID][i], true
 }
 
-// hasJoinedUnknown reports whether the node of an instance has joined that was started for the claim without its
-// knowing. Provision asks for that instance as soon as its passes end well.
-func (r registrar) hasJoinedUnknown(c cluster.Claim) bool {
+// startedHasJoined reports whether the node of startedInstance has joined. The claim is then not ended for a late
+// launch: provision asks for that instance as soon as its passes end well.
+func (r registrar) startedHasJoined(c cluster.Claim) bool {
 	i, ok := r.startedInstance(c)
 	return ok && len(r.nodes[i.ProviderID()]) == 1
 }

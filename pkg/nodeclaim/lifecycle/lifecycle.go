@@ -290,8 +290,8 @@ func (st state) adoptClaim(c cluster.Claim) (out []plan.Action) {
 }
 
 // deletionReason says why a claim must go: its node was deleted, its instance is gone, expiration, time-outs. A node
-// that never initialises ends too, which the in-cluster original leaves running; but not one that is usable by now, or
-// lacks nothing but devices that a DRA driver may serve.
+// that never initialises ends too, which Karpenter leaves running; but not one that is usable by now, or lacks nothing
+// but devices that a DRA driver may serve.
 func (st state) deletionReason(c cluster.Claim) (reason, why string) {
 	now, rules := st.s.Now, st.s.Rules
 	switch {
@@ -308,7 +308,7 @@ func (st state) deletionReason(c cluster.Claim) (reason, why string) {
 		return "instance_stopped", "its instance was stopped"
 	case st.typeChanged(c):
 		return instanceChanged, fmt.Sprintf("its instance is a %s now", st.instances[c.ProviderID].Type)
-	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !st.hasJoinedUnknown(c) &&
+	case rules.LaunchTimeout > 0 && !c.Is(v1.ConditionLaunched) && !st.startedHasJoined(c) &&
 		!now.Before(c.Condition(v1.ConditionLaunched).Since.Add(st.launchLimit(c))):
 		return launchTimeout, fmt.Sprintf("it was not launched within %s", st.launchLimit(c))
 	case c.Overdue(now, rules.RegistrationTimeout) && !st.hasJoined(c) && c.LostNode(now):

@@ -2,7 +2,6 @@ package lifecycle
 
 import (
 	"fmt"
-	"slices"
 	"strconv"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
@@ -39,8 +38,8 @@ func (r registrar) registerClaim(c cluster.Claim) []plan.Action {
 	return r.registerNode(c, n)
 }
 
-// hasJoined reports whether the claim's one node is there and can be registered in this pass. Nobody did before,
-// because passes died: that is no fault of the node.
+// hasJoined reports whether the claim's one node is there and can be registered in this pass. That it was not
+// before is the fault of passes that died, not of the node.
 func (r registrar) hasJoined(c cluster.Claim) bool {
 	return len(r.nodes[c.ProviderID]) == 1 && (!lacksPartition(c) || r.instances[c.ProviderID].Partition != 0)
 }
@@ -92,8 +91,7 @@ func (r registrar) registerNode(c cluster.Claim, n cluster.Node) []plan.Action {
 
 // withTaints is the node with the taints that it gets when it is registered.
 func withTaints(n cluster.Node, c cluster.Claim) cluster.Node {
-	n.Taints = slices.DeleteFunc(nomination.TaintsOnRegistration(n.Taints, c),
-		func(t cluster.Taint) bool { return t.Key == v1.TaintUnregistered })
+	n.Taints = cluster.WithoutTaint(nomination.TaintsOnRegistration(n.Taints, c), v1.TaintUnregistered)
 	n.Taints = cluster.WithoutTaint(n.Taints, v1.TaintStoppedCapacity)
 	if n.Labels[v1.LabelDoNotSyncTaints] != "true" && n.Labels[v1.LabelRegistered] != "true" {
 		n.Taints = append(n.Taints, c.StartupTaints...)
@@ -112,7 +110,7 @@ func (r registrar) tagInstance(c cluster.Claim) []plan.Action {
 	return []plan.Action{{Do: plan.TagInstance, Claim: c.Name, Node: nodes[0].Name, Instance: i.ID}}
 }
 
-// initializeNode checks a registered node in the order
+// initializeNode initializes the registered node of the claim, or says what it lacks for that.
 func (r registrar) initializeNode(c cluster.Claim) []plan.Action {
 	nodes := r.nodes[c.ProviderID]
 	if len(nodes) != 1 {
@@ -123,7 +121,7 @@ func (r registrar) initializeNode(c cluster.Claim) []plan.Action {
 	return r.initializeAs(c, nodes[0])
 }
 
-// initializeAs is initialize for the claim's one node.
+// initializeAs is initializeNode for the claim's one node.
 func (r registrar) initializeAs(c cluster.Claim, n cluster.Node) []plan.Action {
 	if open := r.openHeldNode(c, n); open != nil {
 		return open

@@ -23,13 +23,13 @@ type repairPolicy struct {
 	lasting           time.Duration
 }
 
-// repairPolicies are the repair policies
+// repairPolicies are those of Karpenter on AWS: for what the kubelet says, and the node monitoring agent of EKS.
 func repairPolicies() []repairPolicy {
 	const usual = 30 * time.Minute
 	return []repairPolicy{
 		{"Ready", "False", usual}, {"Ready", "Unknown", usual}, {"AcceleratedHardwareReady", "False", 10 * time.Minute},
-		{"StorageReady", "False", usual},
-		{"NetworkingReady", "False", usual}, {"KernelReady", "False", usual}, {"ContainerRuntimeReady", "False", usual},
+		{"StorageReady", "False", usual}, {"NetworkingReady", "False", usual}, {"KernelReady", "False", usual},
+		{"ContainerRuntimeReady", "False", usual},
 	}
 }
 
