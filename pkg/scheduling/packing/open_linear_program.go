@@ -48,7 +48,11 @@ func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
 		if len(d.takes) == 0 {
 			continue
 		}
-		if _, full := op.A.openCopies(d.offering, d.takes, 1); full || op.A.Used.ClaimsUsedUp() {
+		_, full := op.A.openCopies(d.offering, d.takes, 1)
+		if slices.Contains(d.takes[0].Batch.refused, d.offering.InstanceType.Pool) {
+			continue // others do without what MinValues refused
+		}
+		if full || op.A.Used.ClaimsUsedUp() {
 			return
 		}
 	}

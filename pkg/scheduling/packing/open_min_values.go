@@ -21,8 +21,8 @@ type minValuesFit struct {
 // shrinkForMinValues makes the takes as small as it needs for enough types to hold them for the pool's MinValues; nil
 // when none is small enough. Where MinValues may be lowered (BestEffort) they are, to what the first pod leaves
 // possible, and no further for those that join it. The capacity is what the node may take of the pool's limits: that of
-// the largest type it must be able to become. A pod that cannot be there even alone is left out, and keeps no other out
-// that does without it.
+// the largest type it must be able to become. Where the first pod cannot be there even alone its batch is refused, and
+// there are no takes: the node was chosen for all of them, and for the others another may be better.
 func (s *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) ([]BatchTake, resources.List,
 	capacity.LoweredMinValues) {
 	p := o.InstanceType.Pool
@@ -35,27 +35,21 @@ func (s *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) (
 			capacity.LowerMinValues(s.W.Options.RequirementsOf(p, m.asLoads(takes)),
 				o.OnlyOption())
 	}
-	for len(takes) > 0 {
-		some, charge, low, missing := m.mostTakes(takes)
-		if some != nil {
-			return some, charge, low
-		}
-		first := takes[0].Batch
-		first.refused = append(first.refused, p)
-		class := first.View.Class
-		why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
-			strings.Join(missing, ", "))
-		// the last time says how much is used
-		maps.DeleteFunc(s.Blocked[class.ID], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
-		if over := s.Used.overLimitInPart(p); over != "" {
-			why += " and " + over
-		}
-		s.Blocked[class.ID][why] = true
-		if takes = takes[1:]; slices.ContainsFunc(takes,
-			func(t BatchTake) bool { return t.Batch.View.HasHostAffinity() }) {
-			break // it may be near the pod that is left out
-		}
+	some, charge, low, missing := m.mostTakes(takes)
+	if some != nil {
+		return some, charge, low
 	}
+	first := takes[0].Batch
+	first.refused = append(first.refused, p)
+	class := first.View.Class
+	why := fmt.Sprintf("pool %s: too few instance types can hold the pod for minValues: %s", p.Name,
+		strings.Join(missing, ", "))
+	// the last time says how much is used
+	maps.DeleteFunc(s.Blocked[class.ID], func(x string, _ bool) bool { return strings.HasPrefix(x, why) })
+	if over := s.Used.overLimitInPart(p); over != "" {
+		why += " and " + over
+	}
+	s.Blocked[class.ID][why] = true
 	return nil, resources.List{}, nil
 }
 
