@@ -40,6 +40,7 @@ type domainChoice struct {
 	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
 	room  []int     // how many pods the hosts of each domain could take
 	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
+	slots []int     // how many more the capacity reservations of each domain could take
 	left  int       // how many pods have no domain yet
 	// domains that others need more, see scarceDomains; nil for none
 	scarce []bool

@@ -19,8 +19,9 @@ const dedicatedUSD = 2
 // choiceOf returns what the domains of the key have for the batch.
 func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass.TopologyRule) domainChoice {
 	names := dd.top.Domains[key]
+	kept := dd.keepsOthersOut(batch.View, key, rules)
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
-		room: dd.roomIn(batch, key), most: make([]int, len(names))}
+		room: dd.roomIn(batch, key), most: make([]int, len(names)), slots: make([]int, len(names))}
 	for d, name := range names {
 		pins := append(slices.Clone(batch.Pins), podclass.DomainPin{Key: key, Domain: name})
 		c.most[d] = math.MaxInt
@@ -31,14 +32,26 @@ func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass
 		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
 			c.open[d] += dedicatedUSD
 		}
-		if dd.a.W.Catalog.MinPriceShare(batch.View, pins) < capacity.NoPrice {
-			continue
-		}
-		if slots := dd.pk.slotsFor(batch.View, pins); slots > 0 {
+		slots := dd.pk.slotsFor(batch.View, pins)
+		if slots > 0 && dd.a.W.Catalog.MinPriceShare(batch.View, pins) >= capacity.NoPrice {
 			c.most[d] = c.room[d] + slots
+		}
+		if !kept {
+			c.slots[d] = slots
 		}
 	}
 	return c
+}
+
+// keepsOthersOut reports whether anti-affinity over the key keeps pods of the view and those of another class out of
+// each other's domains. Then the fewer domains the pods are in the more are left to the others.
+func (dd *domainDivision) keepsOthersOut(pod *podclass.RelaxedPod, key string, rules []podclass.TopologyRule) bool {
+	avoided := func(i int) bool { return dd.top.Counters[i].Key == key && dd.top.Counters[i].Avoided }
+	return slices.ContainsFunc(dd.a.W.Classes.List, func(class *podclass.Class) bool {
+		return class != pod.Class && slices.ContainsFunc(rules, func(r podclass.TopologyRule) bool {
+			return r.Kind == podclass.Avoid && slices.Contains(class.Matched, r.Counter)
+		})
+	}) || slices.ContainsFunc(pod.Class.Matched, avoided)
 }
 
 // openCount is in how many domains the pods can be.
@@ -95,8 +108,11 @@ func (dd *domainDivision) chooseDomain(pod *podclass.RelaxedPod, c domainChoice)
 		if gather {
 			s.crowd, s.short, s.room = -s.crowd, dd.shortage(c, d, most, followers), -c.room[d]
 		}
-		if c.room[d] > 0 {
+		switch {
+		case c.room[d] > 0:
 			s.home, s.price = -1, 0
+		case c.room[d]+c.slots[d] > 0:
+			s.price = 0
 		}
 		if len(c.rules) == 0 {
 			s.first = s.home
