@@ -37,7 +37,7 @@ func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass
 			c.most[d] = c.room[d] + slots
 		}
 		if !kept {
-			c.slots[d] = slots
+			c.slots[d] = slots + dd.pk.zonalSlots(batch.View, pins)
 		}
 	}
 	return c
@@ -296,6 +296,28 @@ func (pk *packing) slotsFor(pod *podclass.RelaxedPod, pins []podclass.DomainPin)
 		if b.Offering != nil && b.Offering.Reservation != nil && b.Offering.FirstAlternative(adm) >= 0 {
 			n += min(capacity.FitCount(pod.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(pod, pk.a.siteOf(b)))
 		}
+	}
+	return n
+}
+
+// zonalSlots returns how many pods of the view, were they alone, Reserved Instances of one zone could take where the pins
+// tie them. What other commitments cover they cover in every domain.
+func (pk *packing) zonalSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin) (n int) {
+	for _, x := range pk.a.W.S.Catalog.Commitments {
+		if x.Zone == "" || pk.roomOnly {
+			continue
+		}
+		adm, most := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins), 0
+		for _, p := range pk.a.W.Catalog.Pools {
+			for _, o := range p.Paid {
+				d, nodes := o.CoveringCommitment(pk.a.Used.slots)
+				if d.Commitment == x.ID && !p.MinValues() && o.FirstAlternative(adm) >= 0 &&
+					!pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
+					most = max(most, int(min(nodes, math.MaxInt16))*capacity.FitCount(pod.Class.Need, o.Room))
+				}
+			}
+		}
+		n += most
 	}
 	return n
 }
