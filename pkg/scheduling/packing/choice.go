@@ -303,21 +303,30 @@ func (pk *packing) slotsFor(pod *podclass.RelaxedPod, pins []podclass.DomainPin)
 // zonalSlots returns how many pods of the view, were they alone, Reserved Instances of one zone could take where the pins
 // tie them. What other commitments cover they cover in every domain.
 func (pk *packing) zonalSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin) (n int) {
-	for _, x := range pk.a.W.S.Catalog.Commitments {
-		if x.Zone == "" || pk.roomOnly {
+	zonal := pk.a.W.S.Catalog.Commitments
+	if pk.roomOnly || len(zonal) == 0 {
+		return 0
+	}
+	adm, byID := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins), map[string]int{}
+	for _, p := range pk.a.W.Catalog.Pools {
+		if p.MinValues() {
 			continue
 		}
-		adm, most := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins), 0
-		for _, p := range pk.a.W.Catalog.Pools {
-			for _, o := range p.Paid {
-				d, nodes := o.CoveringCommitment(pk.a.Used.slots)
-				if d.Commitment == x.ID && !p.MinValues() && o.FirstAlternative(adm) >= 0 &&
-					!pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
-					most = max(most, int(min(nodes, math.MaxInt16))*capacity.FitCount(pod.Class.Need, o.Room))
-				}
+		for _, o := range p.Paid {
+			if o.FirstAlternative(adm) < 0 || pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
+				continue
+			}
+			d, nodes := o.CoveringCommitment(pk.a.Used.slots)
+			pods := int(min(nodes, math.MaxInt16)) * capacity.FitCount(pod.Class.Need, o.Room)
+			if pods > byID[d.Commitment] && slices.ContainsFunc(zonal, func(x instancetypes.Commitment) bool {
+				return x.ID == d.Commitment && x.Zone != ""
+			}) {
+				byID[d.Commitment] = pods
 			}
 		}
-		n += most
+	}
+	for _, pods := range byID { // the sum is the same in any order
+		n += pods
 	}
 	return n
 }
