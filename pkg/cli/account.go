@@ -332,7 +332,7 @@ func networkFacts(ctx context.Context, c *ec2.Client, class *doctor.Class, chose
 		return
 	}
 	for _, g := range got.SecurityGroups {
-		one := doctor.Group{ID: aws.ToString(g.GroupId)}
+		one := doctor.SecurityGroup{ID: aws.ToString(g.GroupId)}
 		for _, t := range g.Tags {
 			one.Owned = one.Owned || aws.ToString(t.Key) == awsv1.TagClusterPrefix+cluster
 		}

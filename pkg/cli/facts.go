@@ -263,9 +263,9 @@ func isBounded(pool *unstructured.Unstructured) bool {
 }
 
 // readPools are the NodePools with what is not right about them.
-func (s storedObjects) readPools(ctx context.Context) (out []doctor.Pool, err error) {
+func (s storedObjects) readPools(ctx context.Context) (out []doctor.NodePool, err error) {
 	err = s.forEach(ctx, atPools, func(o *unstructured.Unstructured) {
-		p := doctor.Pool{Name: o.GetName(), Unknown: annotations.UnknownOnPool(o.GetAnnotations()),
+		p := doctor.NodePool{Name: o.GetName(), Unknown: annotations.UnknownOnPool(o.GetAnnotations()),
 			Bounded: isBounded(o)}
 		conditions, _, _ := unstructured.NestedSlice(o.Object, "status", "conditions")
 		ready := false

@@ -82,7 +82,7 @@ func TestFrameThatDrewNothingLeavesTheTerminalAlone(t *testing.T) {
 // A picture that is drawn again and again lists instance types where each node would leave no room for anything else;
 // a table that is written once lists each node.
 func TestWatchedStatusSumsUpLargeNodePools(t *testing.T) {
-	p := status.Pool{Name: "general"}
+	p := status.NodePool{Name: "general"}
 	for range status.MostUnfolded {
 		p.Nodes = append(p.Nodes, status.Node{Name: "node-a", Type: "m5.large", Phase: "ready"})
 	}

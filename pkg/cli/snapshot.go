@@ -183,7 +183,7 @@ func resolvedLike(class, like instancetypes.Class) instancetypes.Class {
 	return class
 }
 
-func daemonSet(g workload.Group) *appsv1.DaemonSet {
+func daemonSet(g workload.PodGroup) *appsv1.DaemonSet {
 	return &appsv1.DaemonSet{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Name: g.Name, UID: types.UID(workload.PodUID(g.Namespace(), g.Name)),
@@ -194,7 +194,7 @@ func daemonSet(g workload.Group) *appsv1.DaemonSet {
 }
 
 // groupTemplate is the pod of a group, without name.
-func groupTemplate(g workload.Group) *corev1.Pod {
+func groupTemplate(g workload.PodGroup) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,
@@ -204,7 +204,7 @@ func groupTemplate(g workload.Group) *corev1.Pod {
 	}
 }
 
-func pendingPods(g workload.Group, storage *translate.Storage) []cluster.Pod {
+func pendingPods(g workload.PodGroup, storage *translate.Storage) []cluster.Pod {
 	if g.Count == 0 {
 		return nil
 	}
@@ -252,7 +252,7 @@ func addNodes(s *cluster.Snapshot, f workload.File) error {
 		p.Phase, p.Unscheduled, p.Ready, p.Unmodelled = string(corev1.PodRunning), false, true, nil
 		running[g.Name] = p
 	}
-	groups := lists.Index(f.BoundGroups, func(g workload.Group) string { return g.Name })
+	groups := lists.Index(f.BoundGroups, func(g workload.PodGroup) string { return g.Name })
 	for i, n := range f.Nodes {
 		t, ok := sold[n.InstanceType]
 		if !ok {

@@ -276,7 +276,7 @@ func unpricedNodes(s status.Sum) string {
 
 // poolTable lists the nodes of a NodePool; where many would fill a screen that is drawn again and again, it lists their
 // instance types.
-func poolTable(term terminalOutput, p status.Pool) string {
+func poolTable(term terminalOutput, p status.NodePool) string {
 	if term.frame == nil || len(p.Nodes) <= status.MostUnfolded {
 		return nodesTable(term, p.Nodes)
 	}

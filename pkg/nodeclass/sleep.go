@@ -14,7 +14,7 @@ import (
 )
 
 // sleepOf returns when something sleeps whose annotations say that.
-func sleepOf(said annotations.Pool) (at string, long time.Duration) {
+func sleepOf(said annotations.NodePool) (at string, long time.Duration) {
 	if said.HibernationSchedule == annotations.Never {
 		return "", 0
 	}
@@ -41,7 +41,7 @@ func SleepWith(stack, own map[string]string, d cluster.Disruption) cluster.Disru
 }
 
 // saysWhenToSleep reports whether the annotations say when to sleep, though nobody may understand them.
-func saysWhenToSleep(said annotations.Pool, problems []annotations.Problem) bool {
+func saysWhenToSleep(said annotations.NodePool, problems []annotations.Problem) bool {
 	return said.HibernationSchedule != "" || said.HibernationDuration > 0 ||
 		slices.ContainsFunc(problems, isAboutSleep)
 }

@@ -19,7 +19,7 @@ func (f *File) validateFile() error {
 	total := len(f.Pods)
 	for _, list := range []struct {
 		field string
-		in    []Group
+		in    []PodGroup
 	}{{"groups", f.Groups}, {"daemonSets", f.DaemonSets}, {"boundGroups", f.BoundGroups}} {
 		seen := map[string]bool{}
 		for i, g := range list.in {
@@ -100,7 +100,7 @@ func inGroup(key string, counts map[string]int) (group string, taken bool) {
 
 // checkNodes returns the number of running pods.
 func (f *File) checkNodes() (int, error) {
-	groups := lists.Set(f.BoundGroups, func(g Group) string { return g.Name })
+	groups := lists.Set(f.BoundGroups, func(g PodGroup) string { return g.Name })
 	seen := map[string]bool{}
 	bound := 0
 	for i, n := range f.Nodes {

@@ -126,7 +126,7 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 			return err
 		}
 		o.Spec.Template.Namespace = o.Namespace
-		c.DaemonSets = append(c.DaemonSets, Group{Name: d.Name, Pod: o.Spec.Template})
+		c.DaemonSets = append(c.DaemonSets, PodGroup{Name: d.Name, Pod: o.Spec.Template})
 		return c.withClasses(d, o.Spec.Template.Spec, "spec.template.spec.containers")
 	}
 	if known, err := c.addRule(d); known {
@@ -255,7 +255,7 @@ func (c *manifestCollector) addGroup(d manifest.Document, into any,
 // addPods takes pods of a template.
 func (c *manifestCollector) addPods(d manifest.Document, pod corev1.PodTemplateSpec, count *int32) error {
 	pod.Namespace = d.Namespace
-	g := Group{Name: d.Name, Count: 1, Pod: pod, Kind: d.Kind, Object: d.Name}
+	g := PodGroup{Name: d.Name, Count: 1, Pod: pod, Kind: d.Kind, Object: d.Name}
 	if count != nil {
 		g.Count = int(*count)
 	}

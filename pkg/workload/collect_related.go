@@ -221,7 +221,7 @@ func (c *manifestCollector) applyRules() {
 			missing[what] = true
 		}
 	}
-	for _, list := range [][]Group{c.Groups, c.DaemonSets} {
+	for _, list := range [][]PodGroup{c.Groups, c.DaemonSets} {
 		for i := range list {
 			admit(list[i].Pod.Namespace, &list[i].Pod.Spec)
 		}

@@ -186,7 +186,7 @@ func checkTemplate(t *corev1.PodTemplate) error {
 
 // isObject reports whether the reference is to the object that makes the pods of the group, or to a group of a workload
 // file by its name.
-func (g *Group) isObject(ref *v1beta1.ScalableRef) bool {
+func (g *PodGroup) isObject(ref *v1beta1.ScalableRef) bool {
 	if g.Object == "" {
 		return g.Name == ref.Name
 	}

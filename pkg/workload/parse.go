@@ -39,7 +39,7 @@ func ParseWorkload(data []byte) (File, error) {
 // podSpecs returns the specs of all pods of the file.
 func (f *File) podSpecs() []*corev1.PodSpec {
 	var specs []*corev1.PodSpec
-	for _, list := range [][]Group{f.Groups, f.DaemonSets, f.BoundGroups} {
+	for _, list := range [][]PodGroup{f.Groups, f.DaemonSets, f.BoundGroups} {
 		for i := range list {
 			specs = append(specs, &list[i].Pod.Spec)
 		}

@@ -60,7 +60,7 @@ func SummarizePlan(name string, pods []string, group func(key string) string, p 
 		waiting[group(pod)]++
 	}
 	for _, g := range slices.Sorted(maps.Keys(waiting)) {
-		f.Groups = append(f.Groups, Group{Name: g, Count: waiting[g]})
+		f.Groups = append(f.Groups, PodGroup{Name: g, Count: waiting[g]})
 	}
 	out.Unplaced = f.unplacedByGroup(p.Unplaced, group, seen)
 	out.SetBound(p.LowerBoundUSD)

@@ -29,18 +29,18 @@ type File struct {
 	Description string `json:"description,omitempty"`
 	// path of a stream of NodePools and the like, relative to the workload file
 	NodePools   string       `json:"nodePools,omitempty"`
-	Groups      []Group      `json:"groups,omitempty"`
+	Groups      []PodGroup   `json:"groups,omitempty"`
 	Pods        []corev1.Pod `json:"pods,omitempty"`
-	DaemonSets  []Group      `json:"daemonSets,omitempty"` // Count is not used
-	BoundGroups []Group      `json:"boundGroups,omitempty"`
+	DaemonSets  []PodGroup   `json:"daemonSets,omitempty"` // Count is not used
+	BoundGroups []PodGroup   `json:"boundGroups,omitempty"`
 	Nodes       []Node       `json:"nodes,omitempty"`
 
 	Manifests `json:"-"` // what NodePools names, read
 	Storage   *Storage   `json:"-"` // of manifests; a workload file says nothing about volumes
 }
 
-// Group is Count pods of one template.
-type Group struct {
+// PodGroup is Count pods of one template.
+type PodGroup struct {
 	Name  string                 `json:"name"`
 	Count int                    `json:"count"`
 	Pod   corev1.PodTemplateSpec `json:"pod"` // of its metadata namespace, labels and annotations count
@@ -112,13 +112,13 @@ func PodUID(namespace, name string) string {
 }
 
 // Namespace returns the namespace of the pods of the group.
-func (g Group) Namespace() string { return namespaceOr(g.Pod.Namespace) }
+func (g PodGroup) Namespace() string { return namespaceOr(g.Pod.Namespace) }
 
 // PodName is the name of pod i of the group.
-func (g Group) PodName(i int) string { return g.Name + "-" + strconv.Itoa(i) }
+func (g PodGroup) PodName(i int) string { return g.Name + "-" + strconv.Itoa(i) }
 
 // BoundName is the name of the i-th pod of the bound group on a node.
-func (g Group) BoundName(node string, i int) string {
+func (g PodGroup) BoundName(node string, i int) string {
 	return g.Name + "-on-" + node + "-" + strconv.Itoa(i)
 }
 

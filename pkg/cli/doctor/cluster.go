@@ -132,7 +132,7 @@ func (e *examination) checkPools() {
 }
 
 // unboundedPools returns the names of the pools whose nodes nothing bounds.
-func unboundedPools(pools []Pool) (open []string) {
+func unboundedPools(pools []NodePool) (open []string) {
 	for _, p := range pools {
 		if !p.Bounded {
 			open = append(open, p.Name)
@@ -173,7 +173,7 @@ func (e *examination) checkClasses() {
 					"add a larger subnet of that zone to its subnetSelectorTerms, or give the VPC CNI prefixes or a second CIDR")
 			}
 		}
-		owned := slices.DeleteFunc(slices.Clone(c.Groups), func(g Group) bool { return !g.Owned })
+		owned := slices.DeleteFunc(slices.Clone(c.Groups), func(g SecurityGroup) bool { return !g.Owned })
 		if len(owned) > 1 {
 			e.Add(findings.Warning, checkClasses, fmt.Sprintf(
 				"%s: %d security groups carry the tag kubernetes.io/cluster/%s (%s): the load balancer controller refuses nodes with more than one",
@@ -207,8 +207,8 @@ func (e *examination) mendClass(condition string) string {
 	return "mend what it says; refresh looks again within five minutes"
 }
 
-func groupIDs(all []Group) string {
-	out := lists.Of(all, func(g Group) string { return g.ID })
+func groupIDs(all []SecurityGroup) string {
+	out := lists.Of(all, func(g SecurityGroup) string { return g.ID })
 	return strings.Join(out, ", ")
 }
 

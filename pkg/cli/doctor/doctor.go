@@ -17,7 +17,7 @@ type Facts struct {
 	CRDs      []Object
 	RBAC      []Object
 	Classes   []Class
-	Pools     []Pool
+	Pools     []NodePool
 	Unread    []Misannotation
 	Rollouts  []Rollout
 	Leader    Leader
@@ -52,8 +52,8 @@ type Object struct {
 	Differs string // in what way it is not what this version of Joiner brings; empty for not at all
 }
 
-// Pool is a NodePool.
-type Pool struct {
+// NodePool is what doctor looks at of a NodePool.
+type NodePool struct {
 	Name       string
 	Problem    string   // why it is not ready
 	Disruption string   // what of it keeps its nodes from being disrupted by choice
@@ -76,7 +76,7 @@ type Class struct {
 	Problems []Problem
 	Unknown  string // why AWS was not asked
 	Subnets  []Subnet
-	Groups   []Group
+	Groups   []SecurityGroup
 }
 
 // Problem is a condition that is not true.
@@ -88,8 +88,8 @@ type Subnet struct {
 	FreeIPs  int
 }
 
-// Group is a security group that a class chose.
-type Group struct {
+// SecurityGroup is a security group that a class chose.
+type SecurityGroup struct {
 	ID    string
 	Owned bool // it carries the tag kubernetes.io/cluster/NAME
 }

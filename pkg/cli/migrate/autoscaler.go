@@ -21,8 +21,8 @@ const (
 	labelCapacity  = "eks.amazonaws.com/capacityType"
 )
 
-// Group holds what nodes of one node group have in common, and the NodePool that stands for it.
-type Group struct {
+// NodeGroup holds what nodes of one node group have in common, and the NodePool that stands for it.
+type NodeGroup struct {
 	Name  string `json:"name"`     // of the node group
 	Nodes int    `json:"nodes"`    // that have its label and no NodeClaim
 	Pool  string `json:"nodePool"` // YAML
@@ -55,7 +55,7 @@ func (r *Report) addAutoscaler(f Facts) {
 }
 
 // poolOfGroup makes the NodePool of a node group from what all its nodes show.
-func poolOfGroup(name string, nodes []cluster.Node) Group {
+func poolOfGroup(name string, nodes []cluster.Node) NodeGroup {
 	requirement := func(key string, label func(cluster.Node) string) string {
 		found := map[string]bool{}
 		for _, n := range nodes {
@@ -100,7 +100,7 @@ func poolOfGroup(name string, nodes []cluster.Node) Group {
 		family, _, _ := strings.Cut(n.Labels[instancetypes.LabelType], ".")
 		return family
 	}))
-	return Group{Name: name, Nodes: len(nodes), Pool: b.String()}
+	return NodeGroup{Name: name, Nodes: len(nodes), Pool: b.String()}
 }
 
 // objectName makes the name of a node group, which may have capitals and underscores, one that an object can have. What

@@ -89,7 +89,7 @@ type Report struct {
 	// what cdk.json needs for Joiner to do what Karpenter was told
 	Settings []SettingLine `json:"settings,omitempty"`
 	Steps    []string      `json:"steps"`            // in order, with commands
-	Groups   []Group       `json:"groups,omitempty"` // node groups, sorted by name
+	Groups   []NodeGroup   `json:"groups,omitempty"` // node groups, sorted by name
 }
 
 // IsReady reports whether nothing stands in the way.

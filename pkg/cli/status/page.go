@@ -34,7 +34,7 @@ func WritePage(w io.Writer, cluster string, v View) error {
 		"age": FormatAge, "usd": FormatUSD, "cores": FormatCores, "gib": GiB, "percent": FormatPercent,
 		"remarks": PoolRemarks, "grade": FillGrade, "parts": FormatParts, "steps": FormatSteps,
 		"folded": func(n int) bool { return n > MostUnfolded },
-		"types": func(p Pool) (out struct {
+		"types": func(p NodePool) (out struct {
 			List []TypeSum
 			More int
 		}) {

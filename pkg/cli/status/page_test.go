@@ -30,11 +30,11 @@ func pageOf(t *testing.T, v View) string {
 func TestPageShowsCostsAndTimes(t *testing.T) {
 	n := Node{Name: "a", Type: "m5.large", HourlyUSD: 0.1034, NodeUSD: 0.0074, Priced: true,
 		Parts: instancetypes.NodeCost{Disks: 0.0024, Address: 0.005}}
-	p := Pool{Name: "general", Nodes: []Node{n, n}}
+	p := NodePool{Name: "general", Nodes: []Node{n, n}}
 	for _, n := range p.Nodes {
 		p.Sum = p.Sum.addSum(n)
 	}
-	page := pageOf(t, View{Pools: []Pool{p}, Total: p.Sum, Steps: []Step{{"reading the cluster", 1234 * time.Millisecond}, {"deciding", 60 * time.Millisecond}}})
+	page := pageOf(t, View{Pools: []NodePool{p}, Total: p.Sum, Steps: []Step{{"reading the cluster", 1234 * time.Millisecond}, {"deciding", 60 * time.Millisecond}}})
 	for want, times := range map[string]int{
 		">instance 0.0960<": 2, ">volumes 0.0024<": 2, ">IPv4 0.0050<": 2, // of each node
 		">instance 0.1920<": 1, ">volumes 0.0048<": 1, ">IPv4 0.0100<": 1, // of all
@@ -130,9 +130,9 @@ func plantText(v reflect.Value, text string, depth int) {
 
 // A NodePool with many nodes is folded, and each has its link.
 func TestPageFoldsLargeNodePools(t *testing.T) {
-	var pools []Pool
+	var pools []NodePool
 	for i, size := range []int{MostUnfolded, MostUnfolded + 1} {
-		p := Pool{Name: fmt.Sprintf("pool%d", i), Problem: "no subnet"}
+		p := NodePool{Name: fmt.Sprintf("pool%d", i), Problem: "no subnet"}
 		for n := range size {
 			p.Nodes = append(p.Nodes, Node{Name: fmt.Sprintf("node-%d", n)})
 		}
@@ -155,7 +155,7 @@ func TestPageFoldsLargeNodePools(t *testing.T) {
 
 // What stands for a NodePool with many nodes are its instance types, what costs most first, and no more than 20.
 func TestPageSumsUpLargeNodePools(t *testing.T) {
-	p := Pool{Name: "general"}
+	p := NodePool{Name: "general"}
 	for i := range MostUnfolded + 1 {
 		n := Node{Name: fmt.Sprintf("node-%d", i), Type: "m5.large", CapacityType: "spot", Phase: "ready", HourlyUSD: 0.05,
 			Priced: true, Pods: 3, CPU: FillLevel{Used: 1, Room: 2}, MayGo: i%4 == 0}
@@ -183,7 +183,7 @@ func TestPageSumsUpLargeNodePools(t *testing.T) {
 		large.MayGo != 21 {
 		t.Errorf("m5.large: %s, %d nodes, %d pods, %d may go", got, large.Sum.Nodes, large.Sum.Pods, large.MayGo)
 	}
-	page := pageOf(t, View{Pools: []Pool{p}, Pending: make([]Pod, MostUnfolded+1)})
+	page := pageOf(t, View{Pools: []NodePool{p}, Pending: make([]Pod, MostUnfolded+1)})
 	for _, want := range []string{"m5.large <span class=\"why\">spot</span>", "71 ready, 10 leaving", "<p class=\"when\">and 1 more<",
 		"<details>\n<summary><h2>Pods that wait <small>101</small>"} {
 		if !strings.Contains(page, want) {

@@ -21,7 +21,7 @@ import (
 type View struct {
 	Time time.Time `json:"time"` // of the snapshot
 	// sorted by name; those that nobody of us manages come last, without a name
-	Pools []Pool `json:"pools"`
+	Pools []NodePool `json:"pools"`
 	// pods that wait for a node, those that get none first, then the oldest
 	Pending  []Pod   `json:"pending,omitempty"`
 	Total    Sum     `json:"total"`              // of all Pools
@@ -53,8 +53,8 @@ type Step struct {
 	Took time.Duration `json:"tookNanoseconds"` // of wall-clock time
 }
 
-// Pool is the nodes of one NodePool.
-type Pool struct {
+// NodePool is the nodes of one NodePool.
+type NodePool struct {
 	Name    string `json:"name,omitempty"`    // empty for nodes of no NodePool
 	Problem string `json:"problem,omitempty"` // why it is not ready
 	// Asleep says that nothing is launched from it and its nodes go, until Wakes (zero: nobody knows).
@@ -131,9 +131,9 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 	// what is asked is who may go, not what would pay best
 	s.Rules.PackingIterations, s.Rules.ConsolidationMaxEvaluations = cluster.NoIterations, 1
 	fate := disruptionFates(s, m, sells)
-	byPool := map[string]*Pool{}
+	byPool := map[string]*NodePool{}
 	for _, p := range s.Pools {
-		byPool[p.Name] = &Pool{Name: p.Name, Asleep: budgets.IsHibernating(p.Disruption, s.Now),
+		byPool[p.Name] = &NodePool{Name: p.Name, Asleep: budgets.IsHibernating(p.Disruption, s.Now),
 			Wakes: budgets.WakeTime(p.Disruption, s.Now)}
 		if slices.Contains(p.Limited, cluster.LimitUSD) {
 			usd := float64(p.Limits.Get(cluster.LimitUSD)) / 1e6
@@ -154,7 +154,7 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 		n.MayGo, n.Why = fate.fateOf(node)
 		p := byPool[node.Pool()]
 		if p == nil {
-			p = &Pool{Name: node.Pool()}
+			p = &NodePool{Name: node.Pool()}
 			if p.Name != "" {
 				p.Problem = "there is no such NodePool any more"
 			}
@@ -168,7 +168,7 @@ func ViewOf(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings) Vi
 		slices.SortFunc(p.Nodes, func(a, b Node) int { return cmp.Compare(a.Name, b.Name) })
 		v.Pools = append(v.Pools, *p)
 	}
-	slices.SortFunc(v.Pools, func(a, b Pool) int {
+	slices.SortFunc(v.Pools, func(a, b NodePool) int {
 		return cmp.Or(cmp.Compare(namedFirst(a.Name), namedFirst(b.Name)), cmp.Compare(a.Name, b.Name))
 	})
 	v.fillWaiting(s, sells)

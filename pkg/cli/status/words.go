@@ -75,7 +75,7 @@ func FormatSteps(steps []Step) string {
 }
 
 // PoolRemarks returns what is to be known of a pool beside its nodes: that it sleeps, and what its nodes may cost.
-func PoolRemarks(p Pool) []string {
+func PoolRemarks(p NodePool) []string {
 	var out []string
 	switch {
 	case p.Asleep && p.Wakes.IsZero():

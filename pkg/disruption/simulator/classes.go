@@ -20,8 +20,8 @@ type podClass struct {
 	matched   []*podCounter // that count its pods
 	resists   []*podCounter // of avoids: its pods keep those away too
 	prepared  bool
-	away      []topology.Group // whom its required anti-affinity keeps away, by term; nil until asked
-	resisting bool             // avoids and resists are there
+	away      []topology.PodSelector // whom its required anti-affinity keeps away, by term; nil until asked
+	resisting bool                   // avoids and resists are there
 }
 
 // spreadRule is a rule about how evenly pods stand.
@@ -33,7 +33,7 @@ type spreadRule struct {
 // podCounter counts the pods of a group by domain of a topology key.
 type podCounter struct {
 	key     string
-	group   topology.Group
+	group   topology.PodSelector
 	filter  *cluster.Pod // of a spread: see topology.CountedNodes; nil for all nodes
 	domains map[string]int
 	at      []int // by node: its domain, -1 where it is in none or does not count
@@ -133,11 +133,11 @@ func (class *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) boo
 			class.away = append(class.away, topology.OfTerm(t, class.pod.Namespace, spaces))
 		}
 	}
-	return slices.ContainsFunc(class.away, func(g topology.Group) bool { return g.Selects(p.Namespace, p.Labels) })
+	return slices.ContainsFunc(class.away, func(g topology.PodSelector) bool { return g.Selects(p.Namespace, p.Labels) })
 }
 
 // counterFor is the one for the group on nodes that admit the filter.
-func (sim *Simulator) counterFor(key string, g topology.Group, filter *cluster.Pod) *podCounter {
+func (sim *Simulator) counterFor(key string, g topology.PodSelector, filter *cluster.Pod) *podCounter {
 	id := key + "|" + g.ID()
 	if filter != nil {
 		id += "|" + string(sim.signature.NodeText(filter))

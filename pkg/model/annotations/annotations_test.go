@@ -22,7 +22,7 @@ func TestReadPool(t *testing.T) {
 		"joiner.sh/expire": "within-budgets", "joiner.sh/spot-to-spot-consolidation": "false", "joiner.sh/rebalance": "replace",
 		"joiner.sh/limit-usd-per-hour": "12.50", "joiner.sh/node-overhead-usd-per-hour": "0", "example.com/team": "False",
 	})
-	want := annotations.Pool{ReportOnly: true, MinSavingsUSD: 0.5, MinSavingsPercent: 12, HibernationSchedule: "0 20 * * *",
+	want := annotations.NodePool{ReportOnly: true, MinSavingsUSD: 0.5, MinSavingsPercent: 12, HibernationSchedule: "0 20 * * *",
 		HibernationDuration: 12 * time.Hour, TimeZone: "Europe/Berlin", ExpireWithinBudgets: true, SpotToSpot: pointer(false),
 		Rebalance: "replace", LimitUSD: pointer(12.5), NodeOverheadUSD: pointer(0.0)}
 	if diff := cmp.Diff(want, got); diff != "" || problems != nil {
@@ -50,7 +50,7 @@ func TestWhatIsNotKnownIsTold(t *testing.T) {
 		for _, p := range problems {
 			message += p.Message
 		}
-		if message != c.want || c.want != "" && !cmp.Equal(got, annotations.Pool{}) {
+		if message != c.want || c.want != "" && !cmp.Equal(got, annotations.NodePool{}) {
 			t.Errorf("%s=%q: got %q and %+v, want %q", c.key, c.value, message, got, c.want)
 		}
 	}

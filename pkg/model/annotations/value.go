@@ -12,11 +12,11 @@ import (
 const mostUSD = 1e6
 
 // reader stores what a text says, or returns what is wrong with it.
-type reader = func(p *Pool, key, text string) (wrong string)
+type reader = func(p *NodePool, key, text string) (wrong string)
 
 // word reads one of the words. An empty text says nothing.
-func word(set func(*Pool, string), words ...string) reader {
-	return func(p *Pool, key, text string) string {
+func word(set func(*NodePool, string), words ...string) reader {
+	return func(p *NodePool, key, text string) string {
 		if text != "" && !slices.Contains(words, text) {
 			last := len(words) - 1
 			return fmt.Sprintf("annotation %s: %q is neither %s nor %s", key, text, strings.Join(words[:last], ", "),
@@ -28,16 +28,16 @@ func word(set func(*Pool, string), words ...string) reader {
 }
 
 // text reads anything.
-func text(set func(*Pool, string)) reader {
-	return func(p *Pool, _, text string) string {
+func text(set func(*NodePool, string)) reader {
+	return func(p *NodePool, _, text string) string {
 		set(p, text)
 		return ""
 	}
 }
 
 // truth reads true or false.
-func truth(set func(*Pool, bool)) reader {
-	return func(p *Pool, key, text string) string {
+func truth(set func(*NodePool, bool)) reader {
+	return func(p *NodePool, key, text string) string {
 		if text != "true" && text != "false" {
 			return fmt.Sprintf("annotation %s: %q is neither true nor false", key, text)
 		}
@@ -47,8 +47,8 @@ func truth(set func(*Pool, bool)) reader {
 }
 
 // duration reads a duration. An empty text says nothing.
-func duration(set func(*Pool, time.Duration)) reader {
-	return func(p *Pool, key, text string) string {
+func duration(set func(*NodePool, time.Duration)) reader {
+	return func(p *NodePool, key, text string) string {
 		if text == "" {
 			return ""
 		}
@@ -62,8 +62,8 @@ func duration(set func(*Pool, time.Duration)) reader {
 }
 
 // number reads a number from 0 to most, which the unit may follow.
-func number(set func(*Pool, float64), most float64, unit string) reader {
-	return func(p *Pool, key, text string) string {
+func number(set func(*NodePool, float64), most float64, unit string) reader {
+	return func(p *NodePool, key, text string) string {
 		n, err := strconv.ParseFloat(strings.TrimSuffix(text, unit), 64)
 		if err != nil || !(n >= 0 && n <= most) {
 			return fmt.Sprintf("annotation %s: %q is not a number from 0 to %.0f%s", key, text, most, unit)
@@ -74,8 +74,8 @@ func number(set func(*Pool, float64), most float64, unit string) reader {
 }
 
 // usd reads an amount.
-func usd(set func(*Pool, float64)) reader {
-	return func(p *Pool, key, text string) string {
+func usd(set func(*NodePool, float64)) reader {
+	return func(p *NodePool, key, text string) string {
 		n, err := strconv.ParseFloat(text, 64)
 		if err != nil || !(n >= 0 && n <= mostUSD) {
 			return fmt.Sprintf("annotation %s is %q; write USD per hour like 12.50", key, text)

@@ -13,9 +13,9 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// Group is a set of pods: those of some namespaces that a selector selects. It names no namespace that a term selects:
+// PodSelector is a set of pods: those of some namespaces that a selector selects. It names no namespace that a term selects:
 // a cluster has thousands, and a pod dozens of terms.
-type Group struct {
+type PodSelector struct {
 	Selector *cluster.Selector
 	within   []scope // the namespaces: those that are in each of them
 	all      Namespaces
@@ -42,13 +42,13 @@ func IndexNamespaces(all []cluster.Namespace) Namespaces {
 }
 
 // OfSpread is the group that a spread constraint of a pod in namespace counts.
-func OfSpread(c cluster.Spread, namespace string) Group {
-	return Group{Selector: c.Selector, within: []scope{{names: []string{namespace}}}}
+func OfSpread(c cluster.Spread, namespace string) PodSelector {
+	return PodSelector{Selector: c.Selector, within: []scope{{names: []string{namespace}}}}
 }
 
 // OfTerm is the group that an affinity term of a pod in namespace means: the pod's own namespace when the term has
 // neither names nor a selector, else the named ones and those that the selector selects.
-func OfTerm(t cluster.AffinityTerm, namespace string, all Namespaces) Group {
+func OfTerm(t cluster.AffinityTerm, namespace string, all Namespaces) PodSelector {
 	in := scope{t.Namespaces, t.NamespaceSelector}
 	switch {
 	case len(t.Namespaces) == 0 && t.NamespaceSelector == nil:
@@ -56,12 +56,12 @@ func OfTerm(t cluster.AffinityTerm, namespace string, all Namespaces) Group {
 	case !slices.IsSorted(t.Namespaces):
 		in.names = slices.Sorted(slices.Values(t.Namespaces))
 	}
-	return Group{Selector: t.Selector, within: []scope{in}, all: all}
+	return PodSelector{Selector: t.Selector, within: []scope{in}, all: all}
 }
 
 // OfTerms returns the group that the required affinity terms of a pod in namespace mean together: kube-scheduler counts
 // only pods that all of them select, whatever their keys.
-func OfTerms(terms []cluster.AffinityTerm, namespace string, all Namespaces) (out Group) {
+func OfTerms(terms []cluster.AffinityTerm, namespace string, all Namespaces) (out PodSelector) {
 	for i, t := range terms {
 		if g := OfTerm(t, namespace, all); i == 0 {
 			out = g
@@ -73,8 +73,8 @@ func OfTerms(terms []cluster.AffinityTerm, namespace string, all Namespaces) (ou
 }
 
 // And is the group of the pods that belong to both.
-func (g Group) And(o Group) Group {
-	out := Group{within: slices.Concat(g.within, o.within), all: g.all}
+func (g PodSelector) And(o PodSelector) PodSelector {
+	out := PodSelector{within: slices.Concat(g.within, o.within), all: g.all}
 	if g.Selector != nil && o.Selector != nil {
 		rs := slices.Concat(g.Selector.Requirements, o.Selector.Requirements)
 		slices.SortStableFunc(rs, func(a, b requirements.Requirement) int { return strings.Compare(a.Key, b.Key) })
@@ -84,16 +84,16 @@ func (g Group) And(o Group) Group {
 }
 
 // Selects reports whether a pod with these labels in namespace belongs to the group.
-func (g Group) Selects(namespace string, labels map[string]string) bool {
+func (g PodSelector) Selects(namespace string, labels map[string]string) bool {
 	return g.Covers(namespace) && g.Selector.Matches(labels)
 }
 
 // Covers reports whether pods of the namespace may belong to the group.
-func (g Group) Covers(namespace string) bool {
+func (g PodSelector) Covers(namespace string) bool {
 	return !slices.ContainsFunc(g.within, func(in scope) bool { return !g.contains(in, namespace) })
 }
 
-func (g Group) contains(in scope, namespace string) bool {
+func (g PodSelector) contains(in scope, namespace string) bool {
 	if _, named := slices.BinarySearch(in.names, namespace); named || in.selector == nil {
 		return named
 	}
@@ -102,7 +102,7 @@ func (g Group) contains(in scope, namespace string) bool {
 }
 
 // OfOneNamespace is the namespace of all pods of the group, where it names no more than that one.
-func (g Group) OfOneNamespace() (name string, one bool) {
+func (g PodSelector) OfOneNamespace() (name string, one bool) {
 	if in := g.within; len(in) == 1 && len(in[0].names) == 1 && in[0].selector == nil {
 		return in[0].names[0], true
 	}
@@ -110,7 +110,7 @@ func (g Group) OfOneNamespace() (name string, one bool) {
 }
 
 // ID is the group as text; equal texts mean equal groups.
-func (g Group) ID() string {
+func (g PodSelector) ID() string {
 	var parts []string
 	for _, in := range g.within {
 		parts = append(parts, strings.Join(in.names, ",")+selectorText(in.selector))
@@ -170,7 +170,7 @@ type Spread struct {
 }
 
 // SpreadOf returns the constraint of the pod, with no domain eligible yet, and the pods that it counts.
-func SpreadOf(c cluster.Spread, p *cluster.Pod) (Spread, Group) {
+func SpreadOf(c cluster.Spread, p *cluster.Pod) (Spread, PodSelector) {
 	g := OfSpread(c, p.Namespace)
 	return Spread{MaxSkew: int(c.MaxSkew), MinDomains: int(c.MinDomains), Self: g.Selects(p.Namespace, p.Labels)}, g
 }

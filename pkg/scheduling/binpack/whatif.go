@@ -26,8 +26,8 @@ type WhatIf struct {
 	from  *packing.Problem       // with every pod as if it waited
 	few   *capacity.ShareRanking // what is to be had in small numbers
 	sold  func(cluster.Pool) []instancetypes.Type
-	pools []*capacity.Pool // in each form that PlanEdited met
-	worth cachedPrices     // once asked
+	pools []*capacity.OfferingPool // in each form that PlanEdited met
+	worth cachedPrices             // once asked
 	faces capacity.NodeLabelsByName
 	seen  *podclass.IdentityCache
 	size  int // of what it remembered at first
@@ -138,7 +138,7 @@ func (w *WhatIf) PlanEdited(s cluster.Snapshot, about string) (p plan.Plan, ok b
 func (w *WhatIf) editedCatalog(problem *packing.Problem) *capacity.Catalog {
 	was := w.from.Catalog
 	unknown := func(resource string) bool { return !slices.Contains(w.from.Dims, resource) }
-	aside := func(p *capacity.Pool) bool { return p.Aside != "" }
+	aside := func(p *capacity.OfferingPool) bool { return p.Aside != "" }
 	overlaid := len(problem.S.Overlays) > 0 &&
 		!slices.EqualFunc(problem.S.Pools, w.from.S.Pools, capacity.OfferingAlike)
 	if was.HasMany() || slices.ContainsFunc(was.Pools, aside) || overlaid ||

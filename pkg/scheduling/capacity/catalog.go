@@ -14,7 +14,7 @@ import (
 type Catalog struct {
 	dims       podclass.Dims
 	Admissions *podclass.Admissions         // of the pods and DaemonSets; they remember what offerings answered
-	Pools      []*Pool                      // the heaviest first, among equals the last by name
+	Pools      []*OfferingPool              // the heaviest first, among equals the last by name
 	Skipped    []plan.Skip                  // NodePools that take no part and why, sorted by name
 	Few        int                          // up to how many pools are all looked at
 	Offerings  []*Offering                  // of all Pools but those with a reason in Aside, unavailable ones too
@@ -69,7 +69,7 @@ func (d offeredDomains) DomainsOf(key string, offerings []*Offering) []string {
 
 // poolTiers are the pools by weight, the heaviest first.
 type poolTiers struct {
-	pools [][]*Pool
+	pools [][]*OfferingPool
 	known []map[pricedNeed]bool // by index of pools: what sells has answered
 }
 

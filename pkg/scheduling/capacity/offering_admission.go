@@ -62,7 +62,7 @@ func (o *Offering) FirstAlternativeBeside(a *podclass.Admission, open requiremen
 }
 
 // Lacks lists what new nodes of the pool do not have of what a pod requires.
-func (p *Pool) Lacks(required []string) (out []string) {
+func (p *OfferingPool) Lacks(required []string) (out []string) {
 	for _, part := range required {
 		if !p.provides(part) {
 			out = append(out, part)
@@ -71,7 +71,7 @@ func (p *Pool) Lacks(required []string) (out []string) {
 	return out
 }
 
-func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferingAnswers {
+func (p *OfferingPool) answersFor(a *podclass.Admission) *podclass.OfferingAnswers {
 	if p.number < len(a.ByPool) && a.ByPool[p.number] != nil {
 		return a.ByPool[p.number]
 	}
@@ -88,7 +88,7 @@ func (p *Pool) answersFor(a *podclass.Admission) *podclass.OfferingAnswers {
 }
 
 // refuses reports that no offering of the pool can have pods of the admission, whatever it sells.
-func (p *Pool) refuses(a *podclass.Admission) bool { return p.answersFor(a).No }
+func (p *OfferingPool) refuses(a *podclass.Admission) bool { return p.answersFor(a).No }
 
 // inTiedDomain reports whether the offering is in the domain to which the admission is tied, as far as offerings of a
 // type differ in that.

@@ -39,7 +39,7 @@ func (b *CatalogBuilder) FindPools(dims podclass.Dims, as *podclass.Admissions, 
 // FindEdited is FindPools for a snapshot that differs from that of the catalog in pods, pools and settings alone. Pools
 // that are offered as they were are taken from the list, and those found anew added to it. It is nil where that is too
 // much for one pass.
-func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*Pool,
+func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*OfferingPool,
 	sells func(class string) []instancetypes.Type) *Catalog {
 	c := b.listPools(was.dims, was.Admissions, was.Few)
 	c.Offerings = make([]*Offering, 0, len(was.Offerings))
@@ -47,7 +47,7 @@ func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*Pool,
 		if len(c.Offerings) >= mostOfferings {
 			return nil
 		}
-		have := slices.IndexFunc(*list, func(x *Pool) bool { return x.offeredAs(p, c.Named, b.S.Rules.RelaxMinValues) })
+		have := slices.IndexFunc(*list, func(x *OfferingPool) bool { return x.offeredAs(p, c.Named, b.S.Rules.RelaxMinValues) })
 		if have < 0 {
 			b.readPool(p)
 			b.resolvePool(p, b.sold(sells)(p.Pool))
@@ -69,7 +69,7 @@ func (b *CatalogBuilder) listPools(dims podclass.Dims, as *podclass.Admissions, 
 	c := newCatalog(dims, as, few)
 	b.catalog = c
 	c.Pools, c.Skipped = UsablePools(b.S)
-	slices.SortFunc(c.Pools, func(a, b *Pool) int {
+	slices.SortFunc(c.Pools, func(a, b *OfferingPool) int {
 		return cmp.Or(cmp.Compare(b.Weight, a.Weight), strings.Compare(b.Name, a.Name))
 	})
 	c.Named = b.Classes.NamedValues(b.S.Pods)
@@ -80,7 +80,7 @@ func (b *CatalogBuilder) listPools(dims podclass.Dims, as *podclass.Admissions, 
 }
 
 // readPool finds what the pool asks of its nodes.
-func (b *CatalogBuilder) readPool(p *Pool) {
+func (b *CatalogBuilder) readPool(p *OfferingPool) {
 	as := b.catalog.Admissions
 	p.number, p.named, p.relaxed = as.Pools, b.catalog.Named, b.S.Rules.RelaxMinValues
 	as.Pools++
@@ -93,7 +93,7 @@ func (b *CatalogBuilder) sold(sells func(class string) []instancetypes.Type) fun
 }
 
 // addOfferings adds what the pool can launch.
-func (cat *Catalog) addOfferings(p *Pool) {
+func (cat *Catalog) addOfferings(p *OfferingPool) {
 	cat.Offerings = append(cat.Offerings, p.Offerings...)
 	for _, t := range p.allowed {
 		cat.byType[t.Type.Name] = t
@@ -156,7 +156,7 @@ func withoutMissing(s cluster.Snapshot, sold func(cluster.Pool) []instancetypes.
 }
 
 // UsablePools tells the pools that take part from those that do not, and why.
-func UsablePools(s *cluster.Snapshot) (pools []*Pool, skipped []plan.Skip) {
+func UsablePools(s *cluster.Snapshot) (pools []*OfferingPool, skipped []plan.Skip) {
 	classes := map[string]instancetypes.Class{}
 	for _, c := range s.Classes {
 		classes[c.Name] = c
@@ -168,7 +168,7 @@ func UsablePools(s *cluster.Snapshot) (pools []*Pool, skipped []plan.Skip) {
 			continue
 		}
 		class := classes[p.ClassKey()]
-		pools = append(pools, &Pool{Pool: p, refused: refused,
+		pools = append(pools, &OfferingPool{Pool: p, refused: refused,
 			provides: func(part string) bool { return s.NewNodeProvides(class, part) }})
 	}
 	slices.SortFunc(skipped, func(a, b plan.Skip) int { return strings.Compare(a.Pool, b.Pool) })
@@ -212,7 +212,7 @@ func (cat *Catalog) CountUse(s *cluster.Snapshot, all []cluster.StateNode,
 // stockAll finds what the pools can launch. Where that is too much for one pass, it looks at others each minute.
 func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) {
 	c := b.catalog
-	list := slices.DeleteFunc(slices.Clone(c.Pools), func(p *Pool) bool { return p.Aside != "" })
+	list := slices.DeleteFunc(slices.Clone(c.Pools), func(p *OfferingPool) bool { return p.Aside != "" })
 	first := 0
 	if c.HasMany() && len(list) > 0 {
 		first = int(b.S.Minute() * fittingPools % uint64(len(list)))
@@ -229,7 +229,7 @@ func (b *CatalogBuilder) stockAll(sold func(cluster.Pool) []instancetypes.Type) 
 }
 
 // resolvePool finds what the pool can launch.
-func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
+func (b *CatalogBuilder) resolvePool(p *OfferingPool, types []instancetypes.Type) {
 	byName := func(a, b instancetypes.Type) int { return strings.Compare(a.Name, b.Name) }
 	if !slices.IsSortedFunc(types, byName) {
 		types = slices.SortedFunc(slices.Values(types), byName)
@@ -275,7 +275,7 @@ func (b *CatalogBuilder) resolvePool(p *Pool, types []instancetypes.Type) {
 }
 
 // addModel adds the type to the pool if the pool's requirements leave any of its offerings.
-func (b *CatalogBuilder) addModel(p *Pool, t *instancetypes.Type, limits cluster.VolumeLimits) {
+func (b *CatalogBuilder) addModel(p *OfferingPool, t *instancetypes.Type, limits cluster.VolumeLimits) {
 	if !p.Required.Intersects(t.Requirements) || t.PartOfGPU && !p.choosesGPUs() {
 		return
 	}

@@ -11,7 +11,7 @@ import (
 
 // countDaemons takes what DaemonSets need off the room of the pool's offerings. One that fits no type of the pool,
 // beside the smaller ones there, counts for none: kube-scheduler leaves only its own pods without a place.
-func (b *CatalogBuilder) countDaemons(p *Pool) {
+func (b *CatalogBuilder) countDaemons(p *OfferingPool) {
 	as := b.catalog.Admissions
 	if len(as.Daemons) > 0 {
 		p.oversized = oversizedIn(as, p.Offerings)

@@ -181,7 +181,7 @@ func requirementsOf(asks []*podclass.Admission) (list []requirements.Requirement
 }
 
 // CullOfferings finds what is left of the pool's sale for all these admissions, which must be distinct.
-func (p *Pool) CullOfferings(asks []*podclass.Admission) {
+func (p *OfferingPool) CullOfferings(asks []*podclass.Admission) {
 	p.Some = undominatedOfferings{Asks: make(map[*podclass.Admission]bool, len(asks)), Known: map[string][]*Offering{}}
 	for _, ask := range asks {
 		p.Some.Asks[ask] = true
@@ -211,7 +211,7 @@ func (f undominatedOfferings) coversAdmission(ask *podclass.Admission) bool {
 
 // UndominatedFor are the offerings of the pool's sale that filterUndominated leaves for the admissions, which must be
 // distinct.
-func (p *Pool) UndominatedFor(asks []*podclass.Admission) []*Offering {
+func (p *OfferingPool) UndominatedFor(asks []*podclass.Admission) []*Offering {
 	asks = p.concernedAdmissions(asks)
 	culled := p.Some.Asks != nil
 	if culled && slices.ContainsFunc(asks, func(a *podclass.Admission) bool { return !p.Some.coversAdmission(a) }) {
@@ -281,12 +281,12 @@ func (cat *Catalog) UndominatedOf(asks []*podclass.Admission) []*Offering {
 
 // FilterUndominated leaves out, of offerings of the pool, those that none of the admissions needs: they admit nothing,
 // or another costs no more, admits as much and holds as much. The rest are the cheapest first.
-func (p *Pool) FilterUndominated(offerings []*Offering, asks []*podclass.Admission) []*Offering {
+func (p *OfferingPool) FilterUndominated(offerings []*Offering, asks []*podclass.Admission) []*Offering {
 	return offeringsOf(filterUndominated(byPrice(offerings), p.concernedAdmissions(asks)))
 }
 
 // concernedAdmissions are the admissions that may hold on nodes of the pool.
-func (p *Pool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
+func (p *OfferingPool) concernedAdmissions(asks []*podclass.Admission) []*podclass.Admission {
 	return slices.DeleteFunc(slices.Clone(asks), func(a *podclass.Admission) bool { return p.refuses(a) })
 }
 

@@ -11,7 +11,7 @@ import (
 // chargedType is the type of the model. In a pool that bounds the price it takes of that bound what the dearest of its
 // offerings costs that can be had now: a claim names a type with all of them, and the limit must hold whatever EC2
 // gives.
-func (p *Pool) chargedType(it *InstanceType) *instancetypes.Type {
+func (p *OfferingPool) chargedType(it *InstanceType) *instancetypes.Type {
 	if !p.LimitsPrice() {
 		return it.Type
 	}
@@ -26,7 +26,7 @@ func (p *Pool) chargedType(it *InstanceType) *instancetypes.Type {
 }
 
 // LimitText tells that the pool has used so much of a limit.
-func (p *Pool) LimitText(name string, used int64) string {
+func (p *OfferingPool) LimitText(name string, used int64) string {
 	if name == cluster.LimitUSD {
 		return fmt.Sprintf("limit of %.4f USD/h would be exceeded: %.4f used", cluster.USD(p.Limits.Get(name)),
 			cluster.USD(used))

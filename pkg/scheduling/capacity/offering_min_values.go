@@ -52,12 +52,12 @@ func (l LoweredMinValues) ApplyTo(set requirements.Set) requirements.Set {
 }
 
 // MinValues reports whether the pool asks for a number of values of some label.
-func (p *Pool) MinValues() bool {
+func (p *OfferingPool) MinValues() bool {
 	return slices.ContainsFunc(p.Required.All(), func(r requirements.Requirement) bool { return r.MinValues > 0 })
 }
 
 // lacksValues reports whether all types of the pool together have too few values for its MinValues.
-func (p *Pool) lacksValues() bool {
+func (p *OfferingPool) lacksValues() bool {
 	opts := make([]TypeOption, len(p.Models))
 	for i, t := range p.Models {
 		opts[i] = TypeOption{Model: t, Offerings: t.Sells}

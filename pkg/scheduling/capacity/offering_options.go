@@ -105,7 +105,7 @@ func (f *OptionFinder) AnswerCount() int { return len(f.known) }
 
 // LaunchOptions lists the models of the pool that can hold the loads as things are sold now, cheapest first, where the
 // pool has that in use. The list may end where the rest is so dear that no launch names it, unless all are asked for.
-func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, all bool) ([]TypeOption,
+func (f *OptionFinder) LaunchOptions(p *OfferingPool, inUse PoolUsage, loads []PodLoad, all bool) ([]TypeOption,
 	requirements.Set) {
 	r := f.requirementsOf(p, loads)
 	used, ports := f.SumLoads(loads)
@@ -136,12 +136,12 @@ func (f *OptionFinder) LaunchOptions(p *Pool, inUse PoolUsage, loads []PodLoad, 
 
 // RequirementsOf tells what a node of the pool must meet to hold the loads: the pool's own requirements and, of each
 // load, the alternative that was chosen for it.
-func (f *OptionFinder) RequirementsOf(p *Pool, loads []PodLoad) requirements.Set {
+func (f *OptionFinder) RequirementsOf(p *OfferingPool, loads []PodLoad) requirements.Set {
 	return f.requirementsOf(p, loads).Set
 }
 
 // requirementsOf is RequirementsOf with what can meet them.
-func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirements {
+func (f *OptionFinder) requirementsOf(p *OfferingPool, loads []PodLoad) *loadRequirements {
 	f.asked = f.asked[:0]
 	for _, l := range loads {
 		f.asked = append(f.asked, int64(l.Admission.Number)*math.MaxInt32+int64(l.Alt))
@@ -183,7 +183,7 @@ func (f *OptionFinder) requirementsOf(p *Pool, loads []PodLoad) *loadRequirement
 type loadRequirements struct {
 	id    string
 	Set   requirements.Set
-	pool  *Pool
+	pool  *OfferingPool
 	loads []PodLoad
 	joint []requirements.Requirement // what one alone may leave room for, and all together not
 	// by place of the model among those for sale; nil until asked, without offerings when it cannot be

@@ -24,8 +24,8 @@ type undominatedOfferings struct {
 	Known     map[string][]*Offering // what is undominated for admissions, by their numbers
 }
 
-// Pool is a NodePool that takes part.
-type Pool struct {
+// OfferingPool is a NodePool that takes part.
+type OfferingPool struct {
 	cluster.Pool
 	ID        int                       // its place in the catalog
 	number    int                       // of all that the admissions know answers about
@@ -65,7 +65,7 @@ type PoolUsage struct {
 // InstanceType is an instance type as a node of one pool.
 type InstanceType struct {
 	id     int                 // within the pool
-	Pool   *Pool               // the NodePool whose nodes it is
+	Pool   *OfferingPool       // the NodePool whose nodes it is
 	number int                 // over all pools
 	Type   *instancetypes.Type // with NodeOverlays; its capacity has a price where the pool limits USD
 	Open   requirements.Set    // see openLabels
@@ -87,7 +87,7 @@ type Offering struct {
 }
 
 // offeredAs reports whether all that the pool can launch is what the other can, of which nothing is known yet.
-func (p *Pool) offeredAs(other *Pool, named map[string][]string, relaxed bool) bool {
+func (p *OfferingPool) offeredAs(other *OfferingPool, named map[string][]string, relaxed bool) bool {
 	return p.relaxed == relaxed && OfferingAlike(p.Pool, other.Pool) &&
 		!slices.ContainsFunc(p.open, func(key string) bool { return !slices.Equal(p.named[key], named[key]) })
 }
@@ -99,7 +99,7 @@ func OfferingAlike(a, b cluster.Pool) bool {
 }
 
 // readRequirements finds what the pool asks of its nodes, and which labels it leaves to pods.
-func (p *Pool) readRequirements() {
+func (p *OfferingPool) readRequirements() {
 	p.MayBeOneType = p.relaxed ||
 		!slices.ContainsFunc(p.Requirements.All(), func(r requirements.Requirement) bool { return r.MinValues > 1 })
 	p.Required = p.Requirements.AndSet(requirements.FromLabels(p.Labels)).And(requirements.Of(api.LabelNodePool,
@@ -131,7 +131,7 @@ func (o *Offering) domainsFor(key string) []string {
 
 // CustomLabelValues are the values that nodes of the pool may get for a custom label: those that pods name, else one
 // that is made up.
-func (p *Pool) CustomLabelValues(r requirements.Requirement) []string {
+func (p *OfferingPool) CustomLabelValues(r requirements.Requirement) []string {
 	out := slices.DeleteFunc(slices.Clone(p.named[r.Key]), func(v string) bool { return !r.Has(v) })
 	if len(out) == 0 || !r.Not {
 		return []string{r.AnyValue()}
@@ -141,7 +141,7 @@ func (p *Pool) CustomLabelValues(r requirements.Requirement) []string {
 
 // choosesGPUs reports whether the pool names the types or families of its nodes, or says how much memory a GPU of
 // theirs has. Only then it gets types with a part of a GPU: elsewhere pods that ask for one mean a whole one.
-func (p *Pool) choosesGPUs() bool {
+func (p *OfferingPool) choosesGPUs() bool {
 	named := func(key string) bool {
 		r, ok := p.Required.Get(key)
 		return ok && r.Operator() == requirements.In
@@ -192,7 +192,7 @@ func (t *InstanceType) openLabels() requirements.Set {
 
 // countUsage counts the capacity of a pool's hosts that are not being deleted. A claim that is not launched yet counts
 // as the largest type it may become, so that limits hold whatever EC2 gives.
-func (p *Pool) countUsage(hosts []cluster.StateNode, types func() []instancetypes.Type) PoolUsage {
+func (p *OfferingPool) countUsage(hosts []cluster.StateNode, types func() []instancetypes.Type) PoolUsage {
 	var u PoolUsage
 	for _, node := range hosts {
 		if node.Deleting() {
@@ -218,7 +218,7 @@ func (p *Pool) countUsage(hosts []cluster.StateNode, types func() []instancetype
 }
 
 // ExceededLimits names the limits of the pool that one more node of this capacity would break.
-func (p *Pool) ExceededLimits(u PoolUsage, capacity resources.List) []string {
+func (p *OfferingPool) ExceededLimits(u PoolUsage, capacity resources.List) []string {
 	var out []string
 	for _, name := range p.Limited {
 		if name == string(api.LimitNodes) {
@@ -243,7 +243,7 @@ func (t *InstanceType) DiffersByOffering() bool {
 }
 
 // ForParties are the offerings that a node for certain pods may be of, cheapest first.
-func (p *Pool) ForParties() []*Offering {
+func (p *OfferingPool) ForParties() []*Offering {
 	if len(p.Reserved) == 0 || !p.MayBeOneType {
 		return p.Sale
 	}
@@ -263,7 +263,7 @@ func ChooseCustomLabels(set requirements.Set, value func(requirements.Requiremen
 }
 
 // LimitsPrice reports whether the pool bounds what its nodes cost.
-func (p *Pool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
+func (p *OfferingPool) LimitsPrice() bool { return slices.Contains(p.Limited, cluster.LimitUSD) }
 
 // byPrice are the offerings, the cheapest first, among equals those with more room.
 func byPrice(offerings []*Offering) []*Offering {

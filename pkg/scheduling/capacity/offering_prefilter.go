@@ -86,7 +86,7 @@ func (f *poolFilter) noteKeys(alternatives []requirements.Set) {
 }
 
 // asideReason says why nobody looks at what the pool can launch, empty when somebody does.
-func (f *poolFilter) asideReason(p *Pool) string {
+func (f *poolFilter) asideReason(p *OfferingPool) string {
 	if !slices.ContainsFunc(f.asks, func(a *podclass.Admission) bool { return p.MayAdmit(a) }) && !f.named[p.Name] {
 		return "no pod that waits may be on its nodes"
 	}
@@ -113,7 +113,7 @@ func (f *poolFilter) asideReason(p *Pool) string {
 
 // MayAdmit reports whether pods of the admission may be on nodes of the pool, as far as can be told without looking at
 // what it launches.
-func (p *Pool) MayAdmit(a *podclass.Admission) bool {
+func (p *OfferingPool) MayAdmit(a *podclass.Admission) bool {
 	if p.refuses(a) {
 		return false
 	}
@@ -125,7 +125,7 @@ func (p *Pool) MayAdmit(a *podclass.Admission) bool {
 }
 
 // exhaustedLimits names the limits that no further node can keep, empty for none.
-func (p *Pool) exhaustedLimits() string {
+func (p *OfferingPool) exhaustedLimits() string {
 	var parts []string
 	for _, name := range p.Limited {
 		used := p.Used.List.Get(name)

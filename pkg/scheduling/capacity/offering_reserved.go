@@ -59,7 +59,7 @@ func reservationOf(c cluster.Claim) string {
 }
 
 // sells reports whether the pool could make a node for a pod of the class, were it alone, that no reservation has.
-func (p *Pool) sells(class *podclass.Class, admit *podclass.Admission) bool {
+func (p *OfferingPool) sells(class *podclass.Class, admit *podclass.Admission) bool {
 	return !p.inflexible && !p.refuses(admit) && slices.ContainsFunc(p.Sale,
 		func(o *Offering) bool {
 			return DominantShare(class.Need, o.Room) <= 1 && o.FirstAlternative(admit) >= 0
@@ -67,14 +67,14 @@ func (p *Pool) sells(class *podclass.Class, admit *podclass.Admission) bool {
 }
 
 // reserves reports whether the pool uses a capacity reservation that can take a pod of the class, were it alone.
-func (p *Pool) reserves(class *podclass.Class, admit *podclass.Admission) bool {
+func (p *OfferingPool) reserves(class *podclass.Class, admit *podclass.Admission) bool {
 	return p.MayBeOneType && slices.ContainsFunc(p.Reserved,
 		func(o *Offering) bool { return FitCount(class.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 }
 
 // ForSome reports whether a node for a pod of the view is for sale, or reserved.
 func (cat *Catalog) ForSome(pod *podclass.RelaxedPod) bool {
-	return slices.ContainsFunc(cat.Pools, func(p *Pool) bool {
+	return slices.ContainsFunc(cat.Pools, func(p *OfferingPool) bool {
 		return p.sells(pod.Class, pod.Admission) || p.reserves(pod.Class, pod.Admission)
 	})
 }

@@ -7,7 +7,7 @@ import (
 )
 
 // ByWeight are the pools by weight, the heaviest first.
-func (cat *Catalog) ByWeight() [][]*Pool {
+func (cat *Catalog) ByWeight() [][]*OfferingPool {
 	if cat.weights != nil {
 		return cat.weights.pools
 	}
@@ -30,7 +30,7 @@ func (cat *Catalog) TierSells(i int, admit *podclass.Admission, class *podclass.
 	id := pricedNeed{admit, class.Shape}
 	yes, ok := x.known[i][id]
 	if !ok {
-		yes = slices.ContainsFunc(x.pools[i], func(p *Pool) bool {
+		yes = slices.ContainsFunc(x.pools[i], func(p *OfferingPool) bool {
 			return !p.refuses(admit) && slices.ContainsFunc(p.Sale,
 				func(o *Offering) bool { return FitCount(class.Need, o.Room) > 0 && o.FirstAlternative(admit) >= 0 })
 		})
@@ -59,7 +59,7 @@ func (cat *Catalog) HomeIn(pod *podclass.RelaxedPod, pins []podclass.DomainPin) 
 	if i := cat.HeaviestTier(admit, pod.Class); i >= 0 {
 		return i
 	}
-	return slices.IndexFunc(cat.ByWeight(), func(pools []*Pool) bool {
-		return slices.ContainsFunc(pools, func(p *Pool) bool { return p.reserves(pod.Class, admit) })
+	return slices.IndexFunc(cat.ByWeight(), func(pools []*OfferingPool) bool {
+		return slices.ContainsFunc(pools, func(p *OfferingPool) bool { return p.reserves(pod.Class, admit) })
 	})
 }

@@ -17,7 +17,7 @@ type PodBatch struct {
 	Value float64              // what one pod is worth, USD per hour
 	Least float64              // the lowest price per pod on any node that admits it, USD per hour
 
-	refused []*capacity.Pool // whose MinValues the types that hold one of its pods do not meet
+	refused []*capacity.OfferingPool // whose MinValues the types that hold one of its pods do not meet
 }
 
 // domainDivision gives waiting pods the domains in which they are to be packed.

@@ -45,7 +45,7 @@ func (op NodeOpener) NewPriceGuide() *PriceGuide {
 
 // openByPrices places batches on new nodes in the pools as long as that goes well. What it leaves over is for openTier.
 // It returns true when an offering came to the ceiling of its pool of capacity and others have to be looked at.
-func (op NodeOpener) openByPrices(pools []*capacity.Pool, batches []*PodBatch) bool {
+func (op NodeOpener) openByPrices(pools []*capacity.OfferingPool, batches []*PodBatch) bool {
 	g := op.NewPriceGuide()
 	offerings := op.CandidateOfferings(pools, batches)
 	g.PrepareGroups(offerings, batches)

@@ -23,7 +23,7 @@ func waitingAdmissions(batches []*PodBatch) []*podclass.Admission {
 
 // CandidateOfferings are the offerings worth a look: those that are available, within limits, and not beaten by a
 // cheaper one of the pool that admits as much and holds as much.
-func (op NodeOpener) CandidateOfferings(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
+func (op NodeOpener) CandidateOfferings(pools []*capacity.OfferingPool, batches []*PodBatch) []*capacity.Offering {
 	asks := waitingAdmissions(batches)
 	var out []*capacity.Offering
 	whole := len(pools) == len(op.A.W.Catalog.Pools)
@@ -48,10 +48,10 @@ func (op NodeOpener) CandidateOfferings(pools []*capacity.Pool, batches []*PodBa
 
 // withoutOversized leaves out what costs more than a node that holds all that waits: it cannot hold more for its price.
 // Where something else than the price bounds how many nodes there are of what, all are left.
-func (op NodeOpener) withoutOversized(pools []*capacity.Pool, cands []*capacity.Offering,
+func (op NodeOpener) withoutOversized(pools []*capacity.OfferingPool, cands []*capacity.Offering,
 	batches []*PodBatch) []*capacity.Offering {
 	if op.A.Used.SpotCeiling > 0 || slices.ContainsFunc(pools,
-		func(p *capacity.Pool) bool { return len(p.Limited) > 0 || p.MinValues() }) {
+		func(p *capacity.OfferingPool) bool { return len(p.Limited) > 0 || p.MinValues() }) {
 		return cands
 	}
 	all := make([]int64, len(op.A.W.Dims))

@@ -13,7 +13,7 @@ const mostFleetWork = 1_000_000_000
 
 // openFleet makes new nodes in the pools for all batches together. What rules keep from the nodes that it was meant for
 // is left over.
-func (op NodeOpener) openFleet(pools []*capacity.Pool, batches []*PodBatch) {
+func (op NodeOpener) openFleet(pools []*capacity.OfferingPool, batches []*PodBatch) {
 	free := slices.DeleteFunc(slices.Clone(batches), func(batch *PodBatch) bool {
 		return batch.Left == 0 || batch.whole ||
 			batch.View.HasHostAffinity()

@@ -14,7 +14,7 @@ import (
 
 // openTier makes new nodes in pools of one weight. Each time it takes the offering with the lowest price for what it
 // would hold, where a pod is worth what it costs at least anywhere. It returns true when another try may place more.
-func (op NodeOpener) openTier(pools []*capacity.Pool, batches []*PodBatch) bool {
+func (op NodeOpener) openTier(pools []*capacity.OfferingPool, batches []*PodBatch) bool {
 	q := op.scoreCandidates(op.CandidateOfferings(pools, batches), batches)
 	heap.Init(q)
 	opened, limited := 0, false

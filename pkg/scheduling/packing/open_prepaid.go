@@ -11,7 +11,7 @@ import (
 
 // openReserved makes nodes in capacity that is reserved, and so paid for, before any other of the pools: each time
 // those that would save most.
-func (op NodeOpener) openReserved(pools []*capacity.Pool, batches []*PodBatch) {
+func (op NodeOpener) openReserved(pools []*capacity.OfferingPool, batches []*PodBatch) {
 	var offerings []*capacity.Offering
 	for _, p := range pools {
 		if p.MayBeOneType {
@@ -58,8 +58,8 @@ func (op NodeOpener) mostValuable(
 
 // openPaid makes nodes of types that commitments of the account cover, and so cost nothing more, before any other of
 // the pools: each time those that save most for what they would cost on demand.
-func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
-	if !slices.ContainsFunc(pools, func(p *capacity.Pool) bool { return len(p.Paid) > 0 && !p.MinValues() }) {
+func (op NodeOpener) openPaid(pools []*capacity.OfferingPool, batches []*PodBatch) {
+	if !slices.ContainsFunc(pools, func(p *capacity.OfferingPool) bool { return len(p.Paid) > 0 && !p.MinValues() }) {
 		return
 	}
 	for _, batch := range batches {
@@ -96,7 +96,7 @@ func (op NodeOpener) openPaid(pools []*capacity.Pool, batches []*PodBatch) {
 }
 
 // paidOfferings are the offerings that commitments cover, without those that another of the same commitments beats.
-func (op NodeOpener) paidOfferings(pools []*capacity.Pool, batches []*PodBatch) []*capacity.Offering {
+func (op NodeOpener) paidOfferings(pools []*capacity.OfferingPool, batches []*PodBatch) []*capacity.Offering {
 	asks := waitingAdmissions(batches)
 	var out []*capacity.Offering
 	for _, p := range pools {

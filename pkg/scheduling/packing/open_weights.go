@@ -112,18 +112,18 @@ func (op NodeOpener) byHeaviestTier(batches []*PodBatch) (at [][]*PodBatch, some
 }
 
 // limitsLeaveRoom reports whether the limits of the pools leave room for twice what the batches ask for, in each pool.
-func (op NodeOpener) limitsLeaveRoom(pools []*capacity.Pool, batches []*PodBatch) bool {
+func (op NodeOpener) limitsLeaveRoom(pools []*capacity.OfferingPool, batches []*PodBatch) bool {
 	var all resources.List
 	for _, batch := range batches {
 		all = all.Add(batch.View.Class.Pod.Need.Times(2 * int64(batch.Left)))
 	}
-	return !slices.ContainsFunc(pools, func(p *capacity.Pool) bool {
+	return !slices.ContainsFunc(pools, func(p *capacity.OfferingPool) bool {
 		return slices.Contains(p.Limited, string(api.LimitNodes)) || p.LimitsPrice() || op.A.Used.ExceedsLimits(p, all)
 	})
 }
 
 // openIn makes new nodes in pools of one weight.
-func (op NodeOpener) openIn(pools []*capacity.Pool, batches []*PodBatch) {
+func (op NodeOpener) openIn(pools []*capacity.OfferingPool, batches []*PodBatch) {
 	if !slices.ContainsFunc(batches, func(batch *PodBatch) bool { return batch.Left > 0 }) {
 		return
 	}

@@ -131,7 +131,7 @@ func (gp groupPlacer) placeTogether(table []BatchTake) bool {
 }
 
 // cheapestNew is the cheapest new node of the pools that takes all of the takes, nil for none.
-func (gp groupPlacer) cheapestNew(pools []*capacity.Pool, table []BatchTake) (best *nodeDraft) {
+func (gp groupPlacer) cheapestNew(pools []*capacity.OfferingPool, table []BatchTake) (best *nodeDraft) {
 	price := math.Inf(1)
 	for _, p := range pools {
 		for _, o := range p.ForParties() {

@@ -132,7 +132,7 @@ func (p *Problem) CouldHold(class *podclass.Class) bool {
 // MayBeLimited reports whether limits, of pools or of the pass, may have kept it from making nodes.
 func (s *Solution) MayBeLimited() bool {
 	return s.Used.ClaimsUsedUp() ||
-		slices.ContainsFunc(s.W.Catalog.Pools, func(p *capacity.Pool) bool { return len(p.Limited) > 0 })
+		slices.ContainsFunc(s.W.Catalog.Pools, func(p *capacity.OfferingPool) bool { return len(p.Limited) > 0 })
 }
 
 // OfferingCost is the price of the offering with what any node costs.
@@ -215,12 +215,12 @@ func (p *Problem) standingUsage(spotCeiling int64) usage {
 func (u *usage) ClaimsUsedUp() bool { return u.most != 0 && u.Opened >= u.most }
 
 // ExceedsLimits reports whether one more node of this capacity would break a limit of the pool.
-func (u *usage) ExceedsLimits(p *capacity.Pool, capacity resources.List) bool {
+func (u *usage) ExceedsLimits(p *capacity.OfferingPool, capacity resources.List) bool {
 	return len(p.ExceededLimits(u.Pools[p.ID], capacity)) > 0
 }
 
 // limitsOfTypes is ExceedsLimits for types of the pool, each of which is looked at once.
-func (u *usage) limitsOfTypes(p *capacity.Pool) func(t *capacity.InstanceType) bool {
+func (u *usage) limitsOfTypes(p *capacity.OfferingPool) func(t *capacity.InstanceType) bool {
 	known := map[*capacity.InstanceType]bool{}
 	return func(t *capacity.InstanceType) bool {
 		exceeds, ok := known[t]
@@ -246,7 +246,7 @@ func (u *usage) spotAllowance(o *capacity.Offering, most int) int {
 }
 
 // overLimitInPart names the limits that leave out some of the pool's types.
-func (u *usage) overLimitInPart(p *capacity.Pool) string {
+func (u *usage) overLimitInPart(p *capacity.OfferingPool) string {
 	broken := map[string]bool{}
 	for _, t := range p.ForSale {
 		for _, name := range p.ExceededLimits(u.Pools[p.ID], t.Type.Capacity) {
@@ -257,7 +257,7 @@ func (u *usage) overLimitInPart(p *capacity.Pool) string {
 }
 
 // LimitTexts tells for each of the limits what it is and how much is used.
-func (u *usage) LimitTexts(p *capacity.Pool, broken map[string]bool) string {
+func (u *usage) LimitTexts(p *capacity.OfferingPool, broken map[string]bool) string {
 	var parts []string
 	for _, name := range slices.Sorted(maps.Keys(broken)) {
 		used := u.Pools[p.ID].List.Get(name)

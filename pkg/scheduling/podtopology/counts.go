@@ -41,7 +41,7 @@ type Counts struct {
 // Counter counts the pods of a group by domain of a key, on nodes that pass the filter.
 type Counter struct {
 	Key    string // topology key, canonical
-	group  topology.Group
+	group  topology.PodSelector
 	Filter *podclass.Admission // nil for all nodes
 
 	limited bool // a required spread over hostnames counts it
@@ -104,7 +104,7 @@ func (top *Counts) countedKeys() map[string]bool {
 }
 
 // counterIndex returns the index of the counter for the group.
-func (top *Counts) counterIndex(key string, g topology.Group, filter *podclass.Admission) int {
+func (top *Counts) counterIndex(key string, g topology.PodSelector, filter *podclass.Admission) int {
 	id := key + "|" + g.ID()
 	if filter != nil {
 		id += "|" + filter.ID

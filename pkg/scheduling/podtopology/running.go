@@ -90,7 +90,7 @@ func (top *Counts) judgeAwayTerms() {
 }
 
 // keepsAny reports whether the group has any of the pods that wait, which are given by namespace.
-func (top *Counts) keepsAny(g topology.Group, waiting map[string][]*podclass.Class) bool {
+func (top *Counts) keepsAny(g topology.PodSelector, waiting map[string][]*podclass.Class) bool {
 	about := top.Classes.List
 	if name, one := g.OfOneNamespace(); one {
 		about = waiting[name]

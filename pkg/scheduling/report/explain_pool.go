@@ -21,7 +21,7 @@ import (
 type Explainer struct{ Solution *packing.Solution }
 
 // poolRefusal returns all that keeps the pool from making a node for the view, empty when it could.
-func (e Explainer) poolRefusal(pod *podclass.RelaxedPod, p *capacity.Pool) string {
+func (e Explainer) poolRefusal(pod *podclass.RelaxedPod, p *capacity.OfferingPool) string {
 	e.Solution.W.Stages.Tell(cluster.StageExplain, pod.Class, p.Name)
 	parts := lists.Of(cluster.Untolerated(p.Taints, pod.Admission.Tolerations),
 		func(t cluster.Taint) string { return "taint " + t.String() + " is not tolerated" })
@@ -41,7 +41,7 @@ func (e Explainer) poolRefusal(pod *podclass.RelaxedPod, p *capacity.Pool) strin
 }
 
 // kubeletOf says which version of Kubernetes new nodes of the pool run, empty where nothing tells it.
-func (e Explainer) kubeletOf(p *capacity.Pool) string {
+func (e Explainer) kubeletOf(p *capacity.OfferingPool) string {
 	class, _ := e.Solution.W.S.ClassOf(p.ClassKey())
 	if class.KubeletMinor == 0 {
 		return ""
@@ -51,7 +51,7 @@ func (e Explainer) kubeletOf(p *capacity.Pool) string {
 
 // offeringRefusals returns the reasons of the pool's offerings against the view, of those that it may use. Where the
 // pool is refused anyhow, all offerings are asked and only what holds for each is told.
-func (e Explainer) offeringRefusals(pod *podclass.RelaxedPod, p *capacity.Pool, refused bool) []string {
+func (e Explainer) offeringRefusals(pod *podclass.RelaxedPod, p *capacity.OfferingPool, refused bool) []string {
 	var fitting, all, now []*capacity.Offering
 	for _, o := range p.Offerings {
 		if !refused && o.FirstAlternative(pod.Admission) < 0 {
@@ -93,7 +93,7 @@ func (e Explainer) offeringRefusals(pod *podclass.RelaxedPod, p *capacity.Pool, 
 }
 
 // overLimit names the limits in the way when every offering breaks one.
-func (e Explainer) overLimit(p *capacity.Pool, offerings []*capacity.Offering) string {
+func (e Explainer) overLimit(p *capacity.OfferingPool, offerings []*capacity.Offering) string {
 	broken := map[string]bool{}
 	for _, o := range offerings {
 		over := p.ExceededLimits(e.Solution.Used.Pools[p.ID], o.InstanceType.Type.Capacity)
@@ -113,7 +113,7 @@ func onlyReserved(offerings []*capacity.Offering) bool {
 }
 
 // besideDaemons names the DaemonSets that keep the view off nodes of the pool that it could be on otherwise.
-func besideDaemons(cat *capacity.Catalog, pod *podclass.RelaxedPod, p *capacity.Pool) string {
+func besideDaemons(cat *capacity.Catalog, pod *podclass.RelaxedPod, p *capacity.OfferingPool) string {
 	if len(pod.Admission.Exclusions) == 0 {
 		return ""
 	}
@@ -137,13 +137,13 @@ func besideDaemons(cat *capacity.Catalog, pod *podclass.RelaxedPod, p *capacity.
 
 // wantsOtherPools reports whether the view wants nodes of other pools by their names; then it does not matter what this
 // one has.
-func wantsOtherPools(pod *podclass.RelaxedPod, p *capacity.Pool) bool {
+func wantsOtherPools(pod *podclass.RelaxedPod, p *capacity.OfferingPool) bool {
 	return !slices.ContainsFunc(pod.Admission.Alternatives,
 		func(alt requirements.Set) bool { return alt.Has(api.LabelNodePool, p.Name) })
 }
 
 // conflictingLabels names what the view wants of labels that the pool itself rules out.
-func conflictingLabels(pod *podclass.RelaxedPod, p *capacity.Pool) string {
+func conflictingLabels(pod *podclass.RelaxedPod, p *capacity.OfferingPool) string {
 	var first []string
 	for _, alt := range pod.Admission.Alternatives {
 		var parts []string
@@ -175,7 +175,7 @@ func wantedLabels(pod *podclass.RelaxedPod) string {
 }
 
 // tooBig names the resources that no type has enough of, and the most there is of them.
-func (e Explainer) tooBig(pod *podclass.RelaxedPod, p *capacity.Pool, all []*capacity.Offering) string {
+func (e Explainer) tooBig(pod *podclass.RelaxedPod, p *capacity.OfferingPool, all []*capacity.Offering) string {
 	if why := tooManyVolumes(pod.Class.Volumes, all); why != "" {
 		return why
 	}
@@ -241,7 +241,7 @@ func mostText(name string, n int64) string {
 }
 
 // neverHad says which of the pool's types are left out because their nodes turned out never to have the resource.
-func (e Explainer) neverHad(p *capacity.Pool, resource string) string {
+func (e Explainer) neverHad(p *capacity.OfferingPool, resource string) string {
 	class, _ := e.Solution.W.S.ClassOf(p.ClassKey())
 	types, until := class.TypesWithout(resource, e.Solution.W.S.Unavailable, e.Solution.W.S.Now)
 	if len(types) == 0 {
@@ -330,11 +330,11 @@ func (r *poolRefusals) refusalLines() []string {
 }
 
 // inOrder are the pools, where there are many first those that have something for the pod.
-func inOrder(cat *capacity.Catalog, admit *podclass.Admission) []*capacity.Pool {
+func inOrder(cat *capacity.Catalog, admit *podclass.Admission) []*capacity.OfferingPool {
 	if !cat.HasMany() {
 		return cat.Pools
 	}
-	var fit, aside, unfit []*capacity.Pool
+	var fit, aside, unfit []*capacity.OfferingPool
 	for _, p := range cat.Pools {
 		switch {
 		case !p.MayAdmit(admit):

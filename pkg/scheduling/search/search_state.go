@@ -67,7 +67,7 @@ type batchPart struct {
 
 // weightTier is the pools of one weight: pods on their nodes stay on nodes of that weight.
 type weightTier struct {
-	pools     []*capacity.Pool
+	pools     []*capacity.OfferingPool
 	batches   []*packing.PodBatch
 	supply    [][]string           // by batch: the pods of the step
 	offerings []*capacity.Offering // worth a look, cheapest first

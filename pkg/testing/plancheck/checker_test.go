@@ -168,7 +168,7 @@ func TestEveryRuleCanFail(t *testing.T) {
 			f.Groups[0].Pod.Spec.Containers[0].Resources.Requests[corev1.ResourceCPU] = resource.MustParse("1850m")
 		}, "claim 3 (m5.large): its pods want 1950 of cpu, there is 1930"},
 		{"pods", func(f *workload.File, p *placement) {
-			f.Groups = append(f.Groups, workload.Group{Name: "many", Count: 40, Pod: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}}}}})
+			f.Groups = append(f.Groups, workload.PodGroup{Name: "many", Count: 40, Pod: corev1.PodTemplateSpec{Spec: corev1.PodSpec{Containers: []corev1.Container{{Name: "a"}}}}})
 			p.NodeClaims[3].Pods["many"] = 40
 		}, "its pods want 42 of pods, there is 29"},
 		{"option too small", func(_ *workload.File, p *placement) { p.NodeClaims[0].TypeOptions = []string{"m5.large", "m3.medium"} }, "option m3.medium does not hold its pods"},

@@ -48,7 +48,7 @@ func newKind(name string, count int, pod *corev1.Pod, bound bool) *podGroup {
 	return k
 }
 
-func podOf(g workload.Group) *corev1.Pod {
+func podOf(g workload.PodGroup) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{Namespace: g.Namespace(), Name: g.Name, Labels: g.Pod.Labels},
 		Spec:       *g.Pod.Spec.DeepCopy(),

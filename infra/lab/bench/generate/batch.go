@@ -11,13 +11,13 @@ import (
 )
 
 // jobGroups are groups of few, large pods: CPU work, NVIDIA and AMD GPUs, and Neuron devices.
-func (g *generator) jobGroups(pods int) []workload.Group {
-	var out []workload.Group
+func (g *generator) jobGroups(pods int) []workload.PodGroup {
+	var out []workload.PodGroup
 	for i := 0; pods > 0; i++ {
 		n := min(pods, 1+g.rand.IntN(20))
 		pods -= n
 		name := fmt.Sprintf("job-%04d", i)
-		out = append(out, workload.Group{Name: name, Count: n, Pod: corev1.PodTemplateSpec{
+		out = append(out, workload.PodGroup{Name: name, Count: n, Pod: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "batch", Labels: map[string]string{"job": name}},
 			Spec:       g.jobSpec(),
 		}})

@@ -21,7 +21,7 @@ const middling = 400
 // addCluster adds nodes of the pool general, up to so many percent full of pods of services that do not mind where they
 // are.
 func (g *generator) addCluster(f *workload.File, nodes, bound, full int) {
-	var easy []workload.Group
+	var easy []workload.PodGroup
 	for i, s := range f.Groups {
 		plain := len(s.Pod.Spec.NodeSelector) == 0 && s.Pod.Spec.Affinity == nil &&
 			len(s.Pod.Spec.TopologySpreadConstraints) == 0 &&
@@ -70,7 +70,7 @@ func (g *generator) drawNode(i int, types []instancetypes.Type) (workload.Node, 
 }
 
 // fillNode puts up to most pods onto the node, until it is so many percent full.
-func (g *generator) fillNode(n *workload.Node, t instancetypes.Type, groups []workload.Group, most int, full int64) {
+func (g *generator) fillNode(n *workload.Node, t instancetypes.Type, groups []workload.PodGroup, most int, full int64) {
 	cpu, memory, pods := t.Allocatable.CPU*full/100-keptCPU, t.Allocatable.Memory*full/100-keptMemory<<20,
 		t.Allocatable.Pods-8
 	for misses := 0; most > 0 && pods > 0 && misses < 60; {

@@ -55,7 +55,7 @@ func (g *generator) drawPareto(least, shape, most float64) float64 {
 	return min(most, least/math.Pow(1-g.rand.Float64(), 1/shape))
 }
 
-func (g *generator) deploymentGroup(name string, count int) workload.Group {
+func (g *generator) deploymentGroup(name string, count int) workload.PodGroup {
 	cpu := int(g.drawPareto(100, 0.9, 6000)) / 10 * 10
 	memory := int(float64(cpu)*(1+7*g.rand.Float64()*g.rand.Float64())) / 16 * 16
 	s := podSpec(fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", max(64, memory)))
@@ -82,7 +82,7 @@ func (g *generator) deploymentGroup(name string, count int) workload.Group {
 	if g.percentChance(5) {
 		s.Containers[0].Resources.Requests[corev1.ResourceEphemeralStorage] = resource.MustParse("2Gi")
 	}
-	return workload.Group{Name: name, Count: count, Pod: corev1.PodTemplateSpec{
+	return workload.PodGroup{Name: name, Count: count, Pod: corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Namespace: "apps", Labels: map[string]string{"app": name}}, Spec: s,
 	}}
 }

@@ -27,8 +27,8 @@ type generator struct {
 }
 
 // serviceGroups are groups of about 50 pods each, pods together.
-func (g *generator) serviceGroups(pods int) []workload.Group {
-	var out []workload.Group
+func (g *generator) serviceGroups(pods int) []workload.PodGroup {
+	var out []workload.PodGroup
 	for i := 0; pods > 0; i++ {
 		n := min(pods, max(1, int(math.Exp(g.rand.NormFloat64()*1.0+math.Log(30)))))
 		pods -= n
@@ -42,7 +42,7 @@ func (g *generator) percentChance(p int) bool { return g.rand.IntN(100) < p }
 
 func (g *generator) pickOne(of ...string) string { return of[g.rand.IntN(len(of))] }
 
-func (g *generator) serviceGroup(name string, count int) workload.Group {
+func (g *generator) serviceGroup(name string, count int) workload.PodGroup {
 	cpu := min(8000, max(50, int(math.Exp(g.rand.NormFloat64()*0.9+math.Log(400)))/10*10))
 	memory := min(32<<10, max(64, int(math.Exp(g.rand.NormFloat64()*0.9+math.Log(800)))/16*16))
 	s := podSpec(fmt.Sprintf("%dm", cpu), fmt.Sprintf("%dMi", memory))
@@ -59,7 +59,7 @@ func (g *generator) serviceGroup(name string, count int) workload.Group {
 		g.constrainNodes(&s)
 	}
 	g.constrainSpread(&s, app)
-	return workload.Group{Name: name, Count: count, Pod: corev1.PodTemplateSpec{
+	return workload.PodGroup{Name: name, Count: count, Pod: corev1.PodTemplateSpec{
 		ObjectMeta: metav1.ObjectMeta{Namespace: g.pickOne("team-a", "team-b", "team-c", "team-d"),
 			Labels: map[string]string{"app": name}}, Spec: s,
 	}}
@@ -139,13 +139,13 @@ func nodeAffinity(key string, op corev1.NodeSelectorOperator, values ...string) 
 		}}}
 }
 
-func daemonGroups() []workload.Group {
-	var out []workload.Group
+func daemonGroups() []workload.PodGroup {
+	var out []workload.PodGroup
 	for _, d := range []struct{ name, cpu, memory string }{{"aws-node", "50m", "128Mi"}, {"kube-proxy", "100m", "64Mi"},
 		{"log-agent", "100m", "200Mi"}} {
 		s := podSpec(d.cpu, d.memory)
 		s.Tolerations = []corev1.Toleration{{Operator: corev1.TolerationOpExists}}
-		out = append(out, workload.Group{Name: d.name, Pod: corev1.PodTemplateSpec{
+		out = append(out, workload.PodGroup{Name: d.name, Pod: corev1.PodTemplateSpec{
 			ObjectMeta: metav1.ObjectMeta{Namespace: "kube-system", Labels: map[string]string{"app": d.name}}, Spec: s,
 		}})
 	}

@@ -112,7 +112,7 @@ func (in *Input) addPods() {
 }
 
 // daemonPod is the pod a DaemonSet makes: limits stand in for requests, and it bears what the controller lets it bear.
-func daemonPod(d workload.Group) *corev1.Pod {
+func daemonPod(d workload.PodGroup) *corev1.Pod {
 	p := podOf(d, d.Name)
 	p.Spec = *d.Pod.Spec.DeepCopy()
 	for _, list := range [][]corev1.Container{p.Spec.Containers, p.Spec.InitContainers} {
@@ -130,7 +130,7 @@ func daemonPod(d workload.Group) *corev1.Pod {
 	return p
 }
 
-func podOf(g workload.Group, name string) *corev1.Pod {
+func podOf(g workload.PodGroup, name string) *corev1.Pod {
 	return &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Name: name, Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,
@@ -158,7 +158,7 @@ func (in *Input) addNodes(ctx context.Context, c instancetypes.Catalog) error {
 	for _, p := range in.pools {
 		pools[p.Name] = p
 	}
-	groups := map[string]workload.Group{}
+	groups := map[string]workload.PodGroup{}
 	for _, g := range in.file.BoundGroups {
 		groups[g.Name] = g
 	}

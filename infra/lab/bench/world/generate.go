@@ -215,8 +215,8 @@ func (g generator) guardApps(apps []*app) {
 	}
 }
 
-func daemonGroup() workload.Group {
-	g := workload.Group{Name: "agent"}
+func daemonGroup() workload.PodGroup {
+	g := workload.PodGroup{Name: "agent"}
 	g.Pod.Namespace, g.Pod.Labels = "kube-system", map[string]string{"app": "agent"}
 	g.Pod.Spec = corev1.PodSpec{Tolerations: []corev1.Toleration{{Operator: corev1.TolerationOpExists}},
 		Containers: []corev1.Container{{Name: "agent", Image: "agent",

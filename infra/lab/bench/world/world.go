@@ -25,7 +25,7 @@ type World struct {
 	Catalog instancetypes.Catalog
 	Pools   []api.NodePool
 	Budgets []policyv1.PodDisruptionBudget
-	Daemon  workload.Group // runs on every node; its pods are not made, their room is kept
+	Daemon  workload.PodGroup // runs on every node; its pods are not made, their room is kept
 	Nodes   map[string]*Node
 	Pods    []*Pod // by name
 	Moved   int    // pods that were evicted so far
@@ -61,7 +61,7 @@ type Pod struct {
 }
 
 // New is an empty cluster with what c sells and those NodePools.
-func New(name string, c instancetypes.Catalog, pools []api.NodePool, daemon workload.Group) *World {
+func New(name string, c instancetypes.Catalog, pools []api.NodePool, daemon workload.PodGroup) *World {
 	w := &World{Name: name, Now: workload.CreationTime().Add(24 * time.Hour), Catalog: c, Pools: pools, Daemon: daemon,
 		Nodes: map[string]*Node{},
 		types: map[string]instancetypes.Type{}, on: map[string][]*Pod{}, zones: map[string]map[string]int{}}

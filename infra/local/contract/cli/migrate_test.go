@@ -202,7 +202,7 @@ metadata: {name: grouped, labels: {eks.amazonaws.com/nodegroup: shop, eks.amazon
 spec: {taints: [{key: dedicated, value: shop, effect: NoSchedule}]}
 `)
 	r, progress := e.report(t)
-	i := slices.IndexFunc(r.Groups, func(g migrate.Group) bool { return g.Name == "shop" })
+	i := slices.IndexFunc(r.Groups, func(g migrate.NodeGroup) bool { return g.Name == "shop" })
 	if !strings.Contains(r.From, "Cluster Autoscaler v1.33.0") || i < 0 {
 		t.Fatalf("from %q, groups %v, %s", r.From, r.Groups, progress)
 	}

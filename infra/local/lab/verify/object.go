@@ -93,7 +93,7 @@ func pendingPods(f workload.File) []*corev1.Pod {
 
 // boundPods are the pods that run already, each with its node.
 func boundPods(f workload.File) ([]*corev1.Pod, error) {
-	groups := map[string]workload.Group{}
+	groups := map[string]workload.PodGroup{}
 	for _, g := range f.BoundGroups {
 		groups[g.Name] = g
 	}
@@ -114,7 +114,7 @@ func boundPods(f workload.File) ([]*corev1.Pod, error) {
 	return out, nil
 }
 
-func podObject(g workload.Group, name string) *corev1.Pod {
+func podObject(g workload.PodGroup, name string) *corev1.Pod {
 	p := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
 			Namespace: g.Namespace(), Name: name, Labels: g.Pod.Labels, Annotations: g.Pod.Annotations,

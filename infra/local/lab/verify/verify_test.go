@@ -100,7 +100,7 @@ func TestPendingPodsAreReportedAndPlannedAgain(t *testing.T) {
 		return p
 	})
 	o.Rounds, o.Idle = 2, 10*time.Second // none of these pods has to wait for another
-	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" && g.Name != "steady" })
+	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.PodGroup) bool { return g.Name != "plain" && g.Name != "steady" })
 	r, err := verify.RunTrial(t.Context(), o)
 	if err != nil {
 		t.Fatal(err)
@@ -132,7 +132,7 @@ func TestDaemonsThatDoNotFitAreCounted(t *testing.T) {
 		return binpack.Pods(s)
 	})
 	o.Idle = 10 * time.Second // the daemons wait in vain
-	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.Group) bool { return g.Name != "plain" })
+	o.Workload.Groups = slices.DeleteFunc(o.Workload.Groups, func(g workload.PodGroup) bool { return g.Name != "plain" })
 	o.Workload.DaemonSets[1].Pod.Spec.Containers[0].Resources.Requests = corev1.ResourceList{corev1.ResourceCPU: quantity.MustParse("500")}
 	r, err := verify.RunTrial(t.Context(), o)
 	if err != nil {
