@@ -47,8 +47,10 @@ func withLeftFirst(p *packing.Problem, best *packing.Solution, st pricedStrategy
 		st.ByPriority = true
 	}
 	if best.IsShort() && best.MayBeLimited() {
-		if st.Turns = smallFirst(p); st.Turns != nil {
-			again()
+		for _, turns := range turnsByShare(p) {
+			if st.Turns = turns; best.IsShort() {
+				again()
+			}
 		}
 	}
 	if st.Turns, st.IgnorePreferences = nil, true; best.IsShort() && p.Classes.AnyPreference() {
@@ -87,17 +89,19 @@ func takeTurns(s *packing.Solution, turns map[int]int, which func(*packing.Probl
 	return moved && most <= mostTurns
 }
 
-// smallFirst returns turns in which pods choose before those that cost more on nodes of their own, nil where all cost
-// the same.
-func smallFirst(p *packing.Problem) map[int]int {
+// turnsByShare returns turns in which pods choose before those that cost more on nodes of their own, and turns in which
+// only those that cost most wait for the others; none where all cost the same.
+func turnsByShare(p *packing.Problem) []map[int]int {
 	ranks, n := rankByShare(p)
 	if n < 2 {
 		return nil
 	}
+	smallFirst, dearestLast := map[int]int{}, map[int]int{}
 	for id, rank := range ranks {
-		ranks[id] = n - rank
+		smallFirst[id] = n - rank
+		dearestLast[id] = min(n-1-rank, 1)
 	}
-	return ranks
+	return []map[int]int{smallFirst, dearestLast}
 }
 
 // rankByShare ranks the classes by the price of a pod's share of a node of its own, the cheapest 0; n is how many ranks
