@@ -133,7 +133,9 @@ func (class *podClass) keepsAway(p *cluster.Pod, spaces topology.Namespaces) boo
 			class.away = append(class.away, topology.OfTerm(t, class.pod.Namespace, spaces))
 		}
 	}
-	return slices.ContainsFunc(class.away, func(g topology.PodSelector) bool { return g.Selects(p.Namespace, p.Labels) })
+	return slices.ContainsFunc(class.away, func(selected topology.PodSelector) bool {
+		return selected.Selects(p.Namespace, p.Labels)
+	})
 }
 
 // counterFor is the one for the group on nodes that admit the filter.

@@ -13,8 +13,8 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// PodSelector is a set of pods: those of some namespaces that a selector selects. It names no namespace that a term selects:
-// a cluster has thousands, and a pod dozens of terms.
+// PodSelector is a set of pods: those of some namespaces that a selector selects. It names no namespace that a term
+// selects: a cluster has thousands, and a pod dozens of terms.
 type PodSelector struct {
 	Selector *cluster.Selector
 	within   []scope // the namespaces: those that are in each of them

@@ -110,7 +110,9 @@ func (w *WhatIf) reuseFor(s cluster.Snapshot, sells Offerings) bool {
 	from.Admissions.Namespaces = topology.IndexNamespaces(problem.S.Namespaces)
 	w.sells, w.sold = sells, overlays.ByPool(s, sells)
 	w.faces, w.seen = capacity.NodeLabelsByName{}, &podclass.IdentityCache{} // the objects of a pass are its own
-	if slices.ContainsFunc(from.Catalog.Pools, func(p *capacity.OfferingPool) bool { return len(p.Reserved)+len(p.Paid) > 0 }) {
+	if slices.ContainsFunc(from.Catalog.Pools, func(p *capacity.OfferingPool) bool {
+		return len(p.Reserved)+len(p.Paid) > 0
+	}) {
 		from.Catalog.CountUse(&from.S, from.All, w.sold)
 		w.few, w.worth = rankScarceOfferings(from), cachedPrices{}
 	}

@@ -47,7 +47,9 @@ func (b *CatalogBuilder) FindEdited(was *Catalog, list *[]*OfferingPool,
 		if len(c.Offerings) >= mostOfferings {
 			return nil
 		}
-		have := slices.IndexFunc(*list, func(x *OfferingPool) bool { return x.offeredAs(p, c.Named, b.S.Rules.RelaxMinValues) })
+		have := slices.IndexFunc(*list, func(x *OfferingPool) bool {
+			return x.offeredAs(p, c.Named, b.S.Rules.RelaxMinValues)
+		})
 		if have < 0 {
 			b.readPool(p)
 			b.resolvePool(p, b.sold(sells)(p.Pool))

@@ -19,7 +19,6 @@ const dedicatedUSD = 2
 // choiceOf returns what the domains of the key have for the batch.
 func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass.TopologyRule) domainChoice {
 	names := dd.top.Domains[key]
-	kept := dd.keepsOthersOut(batch.View, key, rules)
 	c := domainChoice{key: key, rules: rules, open: make([]float64, len(names)), home: make([]int, len(names)),
 		room: dd.roomIn(batch, key), most: make([]int, len(names)), slots: make([]int, len(names))}
 	for d, name := range names {
@@ -36,8 +35,8 @@ func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass
 		if slots > 0 && dd.a.W.Catalog.MinPriceShare(batch.View, pins) >= capacity.NoPrice {
 			c.most[d] = c.room[d] + slots
 		}
-		if !kept {
-			c.slots[d] = slots + dd.pk.zonalSlots(batch.View, pins)
+		if slots += dd.pk.zonalSlots(batch.View, pins); slots > 0 && !dd.keepsOthersOut(batch.View, key, rules) {
+			c.slots[d] = slots
 		}
 	}
 	return c
@@ -300,8 +299,8 @@ func (pk *packing) slotsFor(pod *podclass.RelaxedPod, pins []podclass.DomainPin)
 	return n
 }
 
-// zonalSlots returns how many pods of the view, were they alone, Reserved Instances of one zone could take where the pins
-// tie them. What other commitments cover they cover in every domain.
+// zonalSlots returns how many pods of the view, were they alone, Reserved Instances of one zone could take where the
+// pins tie them. What other commitments cover they cover in every domain.
 func (pk *packing) zonalSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin) (n int) {
 	zonal := pk.a.W.S.Catalog.Commitments
 	if pk.roomOnly || len(zonal) == 0 {
