@@ -159,9 +159,11 @@ func InstanceOf(c cluster.Claim) string {
 	return c.InstanceID()
 }
 
-// SpotNotice is about the first instance that lives.
+// SpotNotice is about the first instance that lives, by zone: instances launch side by side, so that the first ID is
+// that of another one each time.
 func SpotNotice(w *fake.World) interruption.Notice {
-	return interruption.Notice{Kind: interruption.Spot, Instance: w.Instances()[0].ID, Time: w.Now()}
+	one := slices.MinFunc(w.Instances(), func(a, b cluster.Instance) int { return strings.Compare(a.Zone, b.Zone) })
+	return interruption.Notice{Kind: interruption.Spot, Instance: one.ID, Time: w.Now()}
 }
 
 // CheapestOffering refuses the first offering that anybody asks for, for ever.
