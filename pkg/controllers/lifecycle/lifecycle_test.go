@@ -68,8 +68,10 @@ func TestInterruptionDeletesMarksAndWakes(t *testing.T) {
 	if deleted != 1 {
 		t.Errorf("%d claims are marked for deletion", deleted)
 	}
+	instances := f.World.Instances()
+	i := instances[slices.IndexFunc(instances, func(i cluster.Instance) bool { return i.ID == n.Instance })]
 	for _, o := range f.World.MarkedOfferings() {
-		if i := f.World.Instances()[0]; o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
+		if o.Type != i.Type || o.Zone != i.Zone || o.CapacityType != "spot" {
 			t.Errorf("marked %s, of %+v", o, i)
 		}
 	}
