@@ -67,25 +67,28 @@ func retryRequest(ctx context.Context, what apiCall, ask func() error) error {
 	if err := what.findNameProblem(); err != nil {
 		return err
 	}
+	if err := retry(ctx, ask); err != nil {
+		return wrapError(what, err)
+	}
+	return nil
+}
+
+// retry asks until there is an answer that means something, at most four times.
+func retry(ctx context.Context, ask func() error) error {
 	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
 		err := ask()
 		if err == nil {
 			return nil
 		}
 		wait, again := worthAnotherTry(err, pause)
-		if !again || try == maxTries || ctx.Err() != nil {
-			return wrapError(what, err)
-		}
-		if !waitBeforeRetry(ctx, wait) {
-			return wrapError(what, err)
+		if !again || try == maxTries || ctx.Err() != nil || !waitBeforeRetry(ctx, wait) {
+			return err
 		}
 	}
 }
 
 func requestOnce(ctx context.Context, r *rest.Request, into runtime.Object) error {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	res := r.MaxRetries(0).Do(ctx)
+	res := doOnce(ctx, r)
 	if into == nil {
 		return res.Error()
 	}
@@ -169,12 +172,12 @@ func (c *connection) deleteObject(ctx context.Context, what apiCall, uid string,
 		return fmt.Errorf("%s: its UID is not known", what)
 	}
 	id := types.UID(uid)
-	opts := &metav1.DeleteOptions{GracePeriodSeconds: graceSec, Preconditions: &metav1.Preconditions{UID: &id}}
+	opts := &metav1.DeleteOptions{GracePeriodSeconds: graceSec, Preconditions: metav1.NewUIDPreconditions(uid)}
 	var left runtime.Object
 	began := time.Now()
 	err := retryRequest(ctx, what, func() (err error) {
-		left, err = decodeAnswer(ctx, c.restClient(what.place).Delete().AbsPath(what.place.pathTo(what.namespace,
-			what.name, "")...).Body(opts))
+		left, err = doOnce(ctx, c.restClient(what.place).Delete().AbsPath(what.place.pathTo(what.namespace,
+			what.name, "")...).Body(opts)).Get()
 		return err
 	})
 	if apierrors.IsNotFound(err) || apierrors.IsConflict(err) {
@@ -187,11 +190,11 @@ func (c *connection) deleteObject(ctx context.Context, what apiCall, uid string,
 	return err
 }
 
-// decodeAnswer is once for an answer of a kind that is not known before.
-func decodeAnswer(ctx context.Context, r *rest.Request) (runtime.Object, error) {
+// doOnce sends the request, and reads the answer within the time of a call.
+func doOnce(ctx context.Context, r *rest.Request) rest.Result {
 	ctx, cancel := context.WithTimeout(ctx, callTimeout)
 	defer cancel()
-	return r.MaxRetries(0).Do(ctx).Get()
+	return r.MaxRetries(0).Do(ctx)
 }
 
 func addParam(r *rest.Request, name, value string) *rest.Request {
@@ -202,17 +205,15 @@ func addParam(r *rest.Request, name, value string) *rest.Request {
 }
 
 // readRaw reads a path that is no object, as JSON.
-func (c *connection) readRaw(ctx context.Context, what, path string) ([]byte, error) {
-	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
-		body, err := rawOnce(ctx, c.custom.Get().AbsPath(path))
-		if err == nil {
-			return body, nil
-		}
-		wait, again := worthAnotherTry(err, pause)
-		if !again || try == maxTries || !waitBeforeRetry(ctx, wait) {
-			return nil, fmt.Errorf("%s: %w", what, err)
-		}
+func (c *connection) readRaw(ctx context.Context, what, path string) (body []byte, err error) {
+	err = retry(ctx, func() (err error) {
+		body, err = rawOnce(ctx, c.custom.Get().AbsPath(path))
+		return err
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
+	return body, nil
 }
 
 func rawOnce(ctx context.Context, r *rest.Request) ([]byte, error) {

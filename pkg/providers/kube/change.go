@@ -99,7 +99,11 @@ func withVersion(patch patchFields, version string) patchFields {
 
 // finalizerPatch is the patch that removes our finalizer, nil if it is not there.
 func finalizerPatch[O metaObject](obj O) patchFields {
-	return withoutFinalizer(obj.GetFinalizers(), karpv1.FinalizerTermination)
+	all := obj.GetFinalizers()
+	if !slices.Contains(all, karpv1.FinalizerTermination) {
+		return nil
+	}
+	return patchFields{"metadata": patchFields{"finalizers": editedFinalizers(all, "", karpv1.FinalizerTermination)}}
 }
 
 // unlessReleased is the error of a release. An object that is gone, replaced or already released is none.
@@ -108,14 +112,6 @@ func unlessReleased(err error) error {
 		return nil
 	}
 	return err
-}
-
-func withoutFinalizer(all []string, name string) patchFields {
-	if !slices.Contains(all, name) {
-		return nil
-	}
-	left := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == name })
-	return patchFields{"metadata": patchFields{"finalizers": left}}
 }
 
 // missingEntries returns what of want is not in have, as a patch of a map; nil if all of it is there.
@@ -156,7 +152,7 @@ func (m MetaChange) asPatch(o metaObject) patchFields {
 	if set != nil {
 		meta["annotations"] = set
 	}
-	finalizers := editedPatch(o.GetFinalizers(), m.AddFinalizer, m.DropFinalizer)
+	finalizers := editedFinalizers(o.GetFinalizers(), m.AddFinalizer, m.DropFinalizer)
 	if !equality.Semantic.DeepEqual(finalizers, o.GetFinalizers()) {
 		meta["finalizers"] = finalizers
 	}
@@ -166,17 +162,9 @@ func (m MetaChange) asPatch(o metaObject) patchFields {
 	return patchFields{"metadata": meta}
 }
 
-func editedPatch(all []string, add, drop string) []string {
-	var out []string
-	for _, f := range all {
-		if f != drop || drop == "" {
-			out = append(out, f)
-		}
-		if f == add {
-			add = ""
-		}
-	}
-	if add != "" {
+func editedFinalizers(all []string, add, drop string) []string {
+	out := slices.DeleteFunc(slices.Clone(all), func(f string) bool { return f == drop })
+	if add != "" && !slices.Contains(out, add) {
 		out = append(out, add)
 	}
 	return out

@@ -103,7 +103,6 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 	annotations := mergeLabels(l.Annotations, map[string]string{
 		karpv1.AnnotationNodePoolHash: pool.Hash, karpv1.AnnotationNodePoolHashVersion: karpv1.NodePoolHashVersion,
 	})
-	block := true
 	out := &karpv1.NodeClaim{
 		TypeMeta: metav1.TypeMeta{APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind},
 		ObjectMeta: metav1.ObjectMeta{
@@ -115,7 +114,7 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 			OwnerReferences: []metav1.OwnerReference{{
 				APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodePoolKind, Name: pool.Name,
 				UID:                uidOf(pool.UID),
-				BlockOwnerDeletion: &block,
+				BlockOwnerDeletion: new(true),
 			}},
 		},
 		Spec: karpv1.NodeClaimSpec{
@@ -131,8 +130,7 @@ func newClaim(l plan.Launch, pool cluster.Pool) *karpv1.NodeClaim {
 		out.Spec.ExpireAfter = karpv1.After(pool.ExpireAfter)
 	}
 	if pool.TerminationGrace != nil {
-		grace := karpv1.NewDuration(*pool.TerminationGrace)
-		out.Spec.TerminationGracePeriod = &grace
+		out.Spec.TerminationGracePeriod = new(karpv1.NewDuration(*pool.TerminationGrace))
 	}
 	return out
 }

@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
@@ -93,10 +94,11 @@ func New(c Config) (*Client, error) {
 	conn := &connection{now: c.Now, seen: newReadCache(), traffic: meter,
 		json: serializer.NewCodecFactory(scheme).UniversalDeserializer()}
 	hc := &http.Client{Transport: meter}
-	if conn.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf); err != nil {
-		return nil, fmt.Errorf("make kubernetes client: %w", err)
+	conn.core, err = newREST(c, scheme, hc, runtime.ContentTypeProtobuf)
+	if err == nil {
+		conn.custom, err = newREST(c, scheme, hc, runtime.ContentTypeJSON)
 	}
-	if conn.custom, err = newREST(c, scheme, hc, runtime.ContentTypeJSON); err != nil {
+	if err != nil {
 		return nil, fmt.Errorf("make kubernetes client: %w", err)
 	}
 	return newClient(conn), nil
@@ -107,7 +109,7 @@ func newClient(c *connection) *Client {
 	return &Client{connection: c, Reader: Reader{c, devices}, Pods: Pods{c}, Nodes: Nodes{c}, Claims: Claims{c},
 		Pools: Pools{c}, Classes: Classes{c}, Overlays: Overlays{c}, Buffers: Buffers{c}, Volumes: Volumes{c},
 		Rollouts: Rollouts{c, &rolloutMemory{}},
-		Devices:  devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &ownLeases{}, &pendingTotals{}},
+		Devices:  devices, Events: Events{c, newToldEvents()}, Leases: Leases{c, &sync.Map{}, newPendingTotals()},
 		SharedData: SharedData{c}, Objects: Objects{c}}
 }
 

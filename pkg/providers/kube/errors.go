@@ -8,52 +8,40 @@ import (
 
 // ConflictError says that the object is no longer what the caller saw: somebody changed, replaced or deleted it.
 // Nothing was written; look again and decide again.
-type ConflictError struct{ err error }
-
-// Error names the call and the object.
-func (e *ConflictError) Error() string { return e.err.Error() }
+type ConflictError struct{ error }
 
 // Unwrap returns the cause.
-func (e *ConflictError) Unwrap() error { return e.err }
+func (e *ConflictError) Unwrap() error { return e.error }
 
 // Conflict reports true. It lets callers who may not know this package ask errors.As for an interface with this method.
 func (e *ConflictError) Conflict() bool { return true }
 
 // NotFoundError says that the object does not exist.
-type NotFoundError struct{ err error }
-
-// Error names the call and the object.
-func (e *NotFoundError) Error() string { return e.err.Error() }
+type NotFoundError struct{ error }
 
 // Unwrap returns the cause.
-func (e *NotFoundError) Unwrap() error { return e.err }
+func (e *NotFoundError) Unwrap() error { return e.error }
 
 // NotFound reports true, for callers who may not know this package.
 func (e *NotFoundError) NotFound() bool { return true }
 
 // ForbiddenError says that Joiner lacks a right in the cluster.
-type ForbiddenError struct{ err error }
-
-// Error names the call, the object and the right.
-func (e *ForbiddenError) Error() string { return e.err.Error() }
+type ForbiddenError struct{ error }
 
 // Unwrap returns the cause.
-func (e *ForbiddenError) Unwrap() error { return e.err }
+func (e *ForbiddenError) Unwrap() error { return e.error }
 
 // Forbidden reports true, for callers who may not know this package.
 func (e *ForbiddenError) Forbidden() bool { return true }
 
 // RefusedError says that the API server refuses an object for what it holds: to send it again does not help.
 type RefusedError struct {
-	err    error
+	error
 	labels []string
 }
 
-// Error names the call, the object and what is wrong with it.
-func (e *RefusedError) Error() string { return e.err.Error() }
-
 // Unwrap returns the cause.
-func (e *RefusedError) Unwrap() error { return e.err }
+func (e *RefusedError) Unwrap() error { return e.error }
 
 // RefusedLabels are the keys of the labels that the refusal is about, sorted, for callers who may not know this
 // package.

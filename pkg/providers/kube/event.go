@@ -1,6 +1,7 @@
 package kube
 
 import (
+	"cmp"
 	"context"
 	"crypto/sha256"
 	"encoding/hex"
@@ -98,10 +99,7 @@ func (e Events) storeEvent(ctx context.Context, event *corev1.Event, every time.
 }
 
 func eventFrom(e cluster.Event, now time.Time) *corev1.Event {
-	namespace := e.Namespace
-	if namespace == "" {
-		namespace = metav1.NamespaceDefault // where events of objects without a namespace belong
-	}
+	namespace := cmp.Or(e.Namespace, metav1.NamespaceDefault) // where events of objects without a namespace belong
 	message := cutText(oneLine(e.Message), longestMessage)
 	sum := sha256.Sum256([]byte(e.Kind + "\n" + e.Namespace + "\n" + e.Name + "\n" + e.UID + "\n" + typeOf(e) + "\n" +
 		e.Reason + "\n" + message))

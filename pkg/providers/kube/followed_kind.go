@@ -16,6 +16,7 @@ import (
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
@@ -113,7 +114,7 @@ func newNodeKind(c *ClusterCache) *followedKind {
 	k.size = func() int { return len(c.objects.nodes) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := c.nodes().allNodes(ctx)
-		return version, func() { c.objects.nodes = byUID(all, func(n cluster.Node) string { return n.UID }) }, err
+		return version, func() { c.objects.nodes = lists.Index(all, func(n cluster.Node) string { return n.UID }) }, err
 	}
 	k.take = func(e watch.Event) bool {
 		if n, ok := e.Object.(*corev1.Node); ok {
@@ -130,7 +131,8 @@ func newClaimKind(c *ClusterCache) *followedKind {
 	k.size = func() int { return len(c.objects.claims) }
 	k.list = func(ctx context.Context) (string, func(), error) {
 		all, version, err := c.claims().allClaims(ctx)
-		return version, func() { c.objects.claims = byUID(all, func(n cluster.Claim) string { return n.UID }) }, err
+		known := lists.Index(all, func(n cluster.Claim) string { return n.UID })
+		return version, func() { c.objects.claims = known }, err
 	}
 	k.take = func(e watch.Event) bool {
 		if n, ok := e.Object.(*karpv1.NodeClaim); ok && translate.IsOurClass(n.Spec.NodeClassRef) {

@@ -16,7 +16,9 @@ import (
 // Leases takes and reads leases.
 type Leases struct {
 	*connection
-	written *ownLeases
+	// written are leases as this client wrote them last, by name. Nobody else writes to them as a rule, so that the
+	// next write needs no look before: it is refused if somebody did.
+	written *sync.Map
 	totals  *pendingTotals
 }
 
@@ -39,7 +41,7 @@ func (l Leases) acquireExclusive(ctx context.Context, name, holder string,
 		return nil, false, false, fmt.Errorf("%s: a holder and a time to live are needed", what)
 	}
 	release = func(ctx context.Context) error { return l.giveBack(ctx, name, holder) }
-	if last := l.written.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
+	if last := l.lastWritten(name); last != nil && (holderOf(last) == "" || holderOf(last) == holder) {
 		l.holdLease(last, holder, ttl)
 		if err := l.putLease(ctx, what, last); err == nil {
 			return release, true, true, nil
@@ -53,24 +55,19 @@ func (l Leases) acquireExclusive(ctx context.Context, name, holder string,
 
 // acquireAnew looks at the lease first.
 func (l Leases) acquireAnew(ctx context.Context, what apiCall, holder string, ttl time.Duration) (ok bool, err error) {
-	lease := &coordinationv1.Lease{}
-	err = l.getObject(ctx, what, lease)
-	if isNotFound(err) {
-		lease = &coordinationv1.Lease{ObjectMeta: metav1.ObjectMeta{Namespace: Namespace, Name: what.name}}
-		l.holdLease(lease, holder, ttl)
+	lease, err := l.readLease(ctx, what)
+	if err != nil || l.heldByOther(lease, holder) {
+		return false, err
+	}
+	l.holdLease(lease, holder, ttl)
+	if lease.ResourceVersion == "" { // there is none
+		lease.Namespace, lease.Name = Namespace, what.name
 		err = l.createObject(ctx, what, lease, &coordinationv1.Lease{})
 		if apierrors.IsAlreadyExists(err) { // another was faster, or it is the echo of our own request
 			return l.confirmLease(ctx, what, holder)
 		}
 		return err == nil, err
 	}
-	if err != nil {
-		return false, err
-	}
-	if l.heldByOther(lease, holder) {
-		return false, nil
-	}
-	l.holdLease(lease, holder, ttl)
 	err = l.putLease(ctx, what, lease)
 	if isConflict(err) || isNotFound(err) {
 		return l.confirmLease(ctx, what, holder)
@@ -82,68 +79,44 @@ func (l Leases) acquireAnew(ctx context.Context, what apiCall, holder string, tt
 func (l Leases) putLease(ctx context.Context, what apiCall, lease *coordinationv1.Lease) error {
 	written := &coordinationv1.Lease{}
 	if err := l.replaceObject(ctx, what, "", lease, written); err != nil {
-		l.written.forgetLease(what.name)
+		l.written.Delete(what.name)
 		return err
 	}
-	l.written.keepLease(written)
+	l.written.Store(what.name, written)
 	return nil
 }
 
-// ownLeases are leases as this client wrote them last. Nobody else writes to them as a rule, so that the next write
-// needs no look before: it is refused if somebody did.
-type ownLeases struct {
-	mu   sync.Mutex
-	name map[string]*coordinationv1.Lease
-}
-
 // lastWritten is a copy of the lease as written, nil when it is not known.
-func (o *ownLeases) lastWritten(name string) *coordinationv1.Lease {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	return o.name[name].DeepCopy()
+func (l Leases) lastWritten(name string) *coordinationv1.Lease {
+	stored, _ := l.written.Load(name)
+	last, _ := stored.(*coordinationv1.Lease)
+	return last.DeepCopy()
 }
 
-func (o *ownLeases) keepLease(l *coordinationv1.Lease) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	if o.name == nil {
-		o.name = map[string]*coordinationv1.Lease{}
+// readLease reads a lease. One that does not exist has no version and no holder.
+func (l Leases) readLease(ctx context.Context, what apiCall) (*coordinationv1.Lease, error) {
+	lease := &coordinationv1.Lease{}
+	if err := l.getObject(ctx, what, lease); !isNotFound(err) {
+		return lease, err
 	}
-	o.name[l.Name] = l
-}
-
-func (o *ownLeases) forgetLease(name string) {
-	o.mu.Lock()
-	defer o.mu.Unlock()
-	delete(o.name, name)
+	return &coordinationv1.Lease{}, nil
 }
 
 // confirmLease finds out whether a write that seemed to lose was our own, repeated after a lost reply.
 func (l Leases) confirmLease(ctx context.Context, what apiCall, holder string) (bool, error) {
-	lease := &coordinationv1.Lease{}
-	err := l.getObject(ctx, what, lease)
-	if isNotFound(err) {
-		return false, nil
-	}
-	if err != nil {
-		return false, err
-	}
-	if holderOf(lease) == holder && !l.leaseExpired(lease) {
-		return true, nil
-	}
-	return false, nil
+	lease, err := l.readLease(ctx, what)
+	return err == nil && holderOf(lease) == holder && !l.leaseExpired(lease), err
 }
 
 func (l Leases) holdLease(lease *coordinationv1.Lease, holder string, ttl time.Duration) {
 	now := metav1.NewMicroTime(l.now())
 	seconds := int32((ttl + time.Second - 1) / time.Second)
 	if holderOf(lease) != holder {
-		lease.Spec.AcquireTime = &now
 		transitions := int32(0)
 		if lease.Spec.LeaseTransitions != nil {
 			transitions = *lease.Spec.LeaseTransitions + 1
 		}
-		lease.Spec.LeaseTransitions = &transitions
+		lease.Spec.AcquireTime, lease.Spec.LeaseTransitions = &now, &transitions
 	}
 	lease.Spec.HolderIdentity, lease.Spec.LeaseDurationSeconds, lease.Spec.RenewTime = &holder, &seconds, &now
 }
@@ -170,7 +143,7 @@ func (l Leases) leaseExpired(lease *coordinationv1.Lease) bool {
 // giveBack empties the lease if the holder still has it.
 func (l Leases) giveBack(ctx context.Context, name, holder string) error {
 	what := apiCall{verb: "release", place: leasePath(), namespace: Namespace, name: name}
-	if last := l.written.lastWritten(name); last != nil {
+	if last := l.lastWritten(name); last != nil {
 		if holderOf(last) != holder {
 			return nil
 		}
@@ -178,12 +151,8 @@ func (l Leases) giveBack(ctx context.Context, name, holder string) error {
 			return err
 		}
 	}
-	lease := &coordinationv1.Lease{}
-	err := l.getObject(ctx, what, lease)
-	if isNotFound(err) || err == nil && holderOf(lease) != holder {
-		return nil
-	}
-	if err != nil {
+	lease, err := l.readLease(ctx, what)
+	if err != nil || holderOf(lease) != holder {
 		return err
 	}
 	err = l.putEmptied(ctx, what, lease)
@@ -218,12 +187,8 @@ func leaderLease(l *coordinationv1.Lease) cluster.LeaderLease {
 // LeaseHolder names who holds a lease, of whatever namespace and program; empty when nobody does or there is none. One
 // that was not renewed for a minute holds no more, whatever it says.
 func (l Leases) LeaseHolder(ctx context.Context, namespace, name string) (string, error) {
-	lease := &coordinationv1.Lease{}
-	err := l.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name}, lease)
-	if isNotFound(err) || err == nil && !leaderLease(lease).Leads(l.now()) {
-		return "", nil
-	}
-	if err != nil {
+	lease, err := l.readLease(ctx, apiCall{verb: "get", place: leasePath(), namespace: namespace, name: name})
+	if err != nil || !leaderLease(lease).Leads(l.now()) {
 		return "", err
 	}
 	return holderOf(lease), nil
@@ -232,12 +197,8 @@ func (l Leases) LeaseHolder(ctx context.Context, namespace, name string) (string
 // LeaseSign is a sign of life of who holds the named lease of our namespace: empty when nobody does, and other words
 // after each renewal.
 func (l Leases) LeaseSign(ctx context.Context, name string) (string, error) {
-	lease := &coordinationv1.Lease{}
-	err := l.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
-	if isNotFound(err) || err == nil && (l.leaseExpired(lease) || holderOf(lease) == "") {
-		return "", nil
-	}
-	if err != nil {
+	lease, err := l.readLease(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name})
+	if err != nil || l.leaseExpired(lease) || holderOf(lease) == "" {
 		return "", err
 	}
 	return holderOf(lease) + " " + lease.Spec.RenewTime.UTC().Format(time.RFC3339Nano), nil

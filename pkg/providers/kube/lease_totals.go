@@ -29,14 +29,15 @@ type pendingTotals struct {
 	name map[string][]func(timeseries.Totals)
 }
 
+func newPendingTotals() *pendingTotals {
+	return &pendingTotals{name: map[string][]func(timeseries.Totals){}}
+}
+
 // ChangeTotals has the change made to the totals that stand on the lease, by the write that gives it back. It makes no
 // request. A change may be made twice when a reply is lost, and not at all when the process ends before.
 func (l Leases) ChangeTotals(name string, change func(timeseries.Totals)) {
 	l.totals.mu.Lock()
 	defer l.totals.mu.Unlock()
-	if l.totals.name == nil {
-		l.totals.name = map[string][]func(timeseries.Totals){}
-	}
 	if len(l.totals.name[name]) < mostTotalChanges {
 		l.totals.name[name] = append(l.totals.name[name], change)
 	}
@@ -44,11 +45,7 @@ func (l Leases) ChangeTotals(name string, change func(timeseries.Totals)) {
 
 // ReadTotals returns the totals that stand on a lease, nil for none and for what nobody can read.
 func (l Leases) ReadTotals(ctx context.Context, name string) (timeseries.Totals, error) {
-	lease := &coordinationv1.Lease{}
-	err := l.getObject(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name}, lease)
-	if isNotFound(err) {
-		return nil, nil
-	}
+	lease, err := l.readLease(ctx, apiCall{verb: "get", place: leasePath(), namespace: Namespace, name: name})
 	return unpackTotals(lease.Annotations[karpv1.AnnotationTotals]), err
 }
 

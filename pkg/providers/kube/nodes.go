@@ -55,18 +55,13 @@ func (n Nodes) TaintForTermination(ctx context.Context, node cluster.Node) error
 
 // TaintNode keeps new pods off the node. A node that is gone or was replaced is a *ConflictError.
 func (n Nodes) TaintNode(ctx context.Context, node cluster.Node) error {
-	return n.changeNode(ctx, "taint", node, func(o *corev1.Node) patchFields {
-		return withTaints(o,
-			withDisruptedTaint(o))
-	})
+	return n.changeNode(ctx, "taint", node,
+		func(o *corev1.Node) patchFields { return withTaints(o, withDisruptedTaint(o)) })
 }
 
 // UntaintNode takes back what TaintNode did. A node that is gone or was replaced is a *ConflictError.
 func (n Nodes) UntaintNode(ctx context.Context, node cluster.Node) error {
-	return n.changeNode(ctx, "untaint", node, func(o *corev1.Node) patchFields {
-		return withTaints(o, slices.DeleteFunc(slices.Clone(o.Spec.Taints),
-			func(t corev1.Taint) bool { return t.Key == karpv1.TaintDisrupted }))
-	})
+	return n.UntaintRevision(ctx, node, karpv1.TaintDisrupted)
 }
 
 // TaintRevision keeps new pods off a node because of a NodeRollout, by a taint of that key. A node that is gone or was
@@ -127,14 +122,12 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 	if !slices.Contains(o.Finalizers, karpv1.FinalizerTermination) {
 		meta["finalizers"] = append(slices.Clone(o.Finalizers), karpv1.FinalizerTermination)
 	}
-	if !slices.ContainsFunc(o.OwnerReferences, func(r metav1.OwnerReference) bool {
-		return string(r.UID) == claim.UID
-	}) {
-		block := true
+	isClaim := func(r metav1.OwnerReference) bool { return string(r.UID) == claim.UID }
+	if !slices.ContainsFunc(o.OwnerReferences, isClaim) {
 		meta["ownerReferences"] = append(slices.Clone(o.OwnerReferences), metav1.OwnerReference{
 			APIVersion: karpv1.GroupVersion().String(), Kind: karpv1.NodeClaimKind, Name: claim.Name,
 			UID:                uidOf(claim.UID),
-			BlockOwnerDeletion: &block,
+			BlockOwnerDeletion: new(true),
 		})
 	}
 	out := patchFields{}
@@ -161,10 +154,8 @@ func registrationPatch(o *corev1.Node, claim cluster.Claim) patchFields {
 // or is stopped capacity, and makes the hold that the node booted with its own. A node that is registered already has
 // had its startup taints; whoever removed one since meant it.
 func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
-	out := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
-		func(t corev1.Taint) bool {
-			return t.Key == karpv1.TaintUnregistered || t.Key == karpv1.TaintStoppedCapacity
-		})
+	out := slices.DeleteFunc(withoutTaint(o, karpv1.TaintUnregistered),
+		func(t corev1.Taint) bool { return t.Key == karpv1.TaintStoppedCapacity })
 	for i, t := range nomination.TaintsOnRegistration(translate.Taints(out), claim) {
 		out[i].Value = t.Value
 	}
@@ -172,10 +163,7 @@ func registeredTaints(o *corev1.Node, claim cluster.Claim) []corev1.Taint {
 		return out
 	}
 	for _, t := range translate.CoreTaints(slices.Concat(claim.Taints, claim.StartupTaints)) {
-		if !slices.ContainsFunc(out, func(have corev1.Taint) bool {
-			return have.Key == t.Key &&
-				have.Effect == t.Effect
-		}) {
+		if !slices.ContainsFunc(out, func(have corev1.Taint) bool { return have.MatchTaint(&t) }) {
 			out = append(out, t)
 		}
 	}
@@ -229,14 +217,8 @@ func terminationPatch(o *corev1.Node) patchFields {
 
 // OpenNode takes the hold off the node. A node that is gone or was replaced is a *ConflictError.
 func (n Nodes) OpenNode(ctx context.Context, node cluster.Node) error {
-	return n.changeNode(ctx, "open", node, func(o *corev1.Node) patchFields {
-		taints := slices.DeleteFunc(slices.Clone(o.Spec.Taints),
-			func(t corev1.Taint) bool { return t.Key == karpv1.TaintHold })
-		if len(taints) == len(o.Spec.Taints) {
-			return nil
-		}
-		return patchFields{"spec": patchFields{"taints": taints}}
-	})
+	return n.changeNode(ctx, "open", node,
+		func(o *corev1.Node) patchFields { return withTaints(o, withoutTaint(o, karpv1.TaintHold)) })
 }
 
 // ListNodes lists all nodes, sorted by name.

@@ -23,15 +23,9 @@ type Objects struct{ c *connection }
 // Apply makes the object what it says by server-side apply, and takes over fields that somebody else applied. May be
 // repeated.
 func (o Objects) Apply(ctx context.Context, path string, object *unstructured.Unstructured) error {
-	body, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("apply %s: encode: %w", path, err)
-	}
-	_, err = o.sendBytes(ctx, "apply "+path, func() *rest.Request {
-		return o.c.custom.Patch(types.ApplyPatchType).AbsPath(path).Param("fieldManager", fieldManager).Param("force",
-			"true").Body(body)
+	return o.sendJSON(ctx, "apply", path, object, func() *rest.Request {
+		return o.c.custom.Patch(types.ApplyPatchType).Param("fieldManager", fieldManager).Param("force", "true")
 	})
-	return err
 }
 
 // Get reads one object; found is false when there is none, or no such kind.
@@ -82,26 +76,16 @@ func (o Objects) List(ctx context.Context, path string, each func(*unstructured.
 
 // Patch merges a change into an object. A resourceVersion in it is the precondition.
 func (o Objects) Patch(ctx context.Context, path string, change map[string]any) error {
-	body, err := json.Marshal(change)
-	if err != nil {
-		return fmt.Errorf("patch %s: encode: %w", path, err)
-	}
-	_, err = o.sendBytes(ctx, "patch "+path, func() *rest.Request {
-		return o.c.custom.Patch(types.MergePatchType).AbsPath(path).Body(body)
+	return o.sendJSON(ctx, "patch", path, change, func() *rest.Request {
+		return o.c.custom.Patch(types.MergePatchType)
 	})
-	return err
 }
 
 // Replace writes an object as it is; its resourceVersion is the precondition.
 func (o Objects) Replace(ctx context.Context, path string, object *unstructured.Unstructured) error {
-	body, err := json.Marshal(object)
-	if err != nil {
-		return fmt.Errorf("replace %s: encode: %w", path, err)
-	}
-	_, err = o.sendBytes(ctx, "replace "+path, func() *rest.Request {
-		return o.c.custom.Put().AbsPath(path).SetHeader("Content-Type", "application/json").Body(body)
+	return o.sendJSON(ctx, "replace", path, object, func() *rest.Request {
+		return o.c.custom.Put().SetHeader("Content-Type", "application/json")
 	})
-	return err
 }
 
 // Delete begins the deletion of an object; one that is gone is no error.
@@ -113,27 +97,26 @@ func (o Objects) Delete(ctx context.Context, path string) error {
 	return err
 }
 
-// sendBytes is do for bytes.
-func (o Objects) sendBytes(ctx context.Context, what string, request func() *rest.Request) ([]byte, error) {
-	for try, pause := 1, firstPause; ; try, pause = try+1, 3*pause {
-		body, err := sendOnce(ctx, request())
-		if err == nil {
-			return body, nil
-		}
-		wait, again := worthAnotherTry(err, pause)
-		if !again || try == maxTries || ctx.Err() != nil || !waitBeforeRetry(ctx, wait) {
-			return nil, fmt.Errorf("%s: %w", what, err)
-		}
+// sendJSON sends what is given by the request that is made for each try, which lacks path and body.
+func (o Objects) sendJSON(ctx context.Context, verb, path string, what any, request func() *rest.Request) error {
+	body, err := json.Marshal(what)
+	if err != nil {
+		return fmt.Errorf("%s %s: encode: %w", verb, path, err)
 	}
+	_, err = o.sendBytes(ctx, verb+" "+path, func() *rest.Request { return request().AbsPath(path).Body(body) })
+	return err
 }
 
-// sendOnce keeps what the API server says is wrong, unlike a raw read.
-func sendOnce(ctx context.Context, r *rest.Request) ([]byte, error) {
-	ctx, cancel := context.WithTimeout(ctx, callTimeout)
-	defer cancel()
-	res := r.MaxRetries(0).Do(ctx)
-	if err := res.Error(); err != nil {
-		return nil, err
+// sendBytes sends the request until it gets an answer that means something. The error keeps what the API server says is
+// wrong, unlike that of a raw read.
+func (o Objects) sendBytes(ctx context.Context, what string, request func() *rest.Request) (body []byte, err error) {
+	err = retry(ctx, func() error {
+		answer := doOnce(ctx, request())
+		body, _ = answer.Raw()
+		return answer.Error()
+	})
+	if err != nil {
+		return nil, fmt.Errorf("%s: %w", what, err)
 	}
-	return res.Raw()
+	return body, nil
 }

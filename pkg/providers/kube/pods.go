@@ -18,6 +18,7 @@ import (
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass/translate"
 )
 
@@ -66,9 +67,8 @@ func evictionAnswer(what apiCall, err error) (cluster.Eviction, error) {
 // DeletePod deletes this very pod, past any budget, and gives it graceSec seconds (at least one: zero would remove it
 // before its processes ended). A pod that is gone is no error.
 func (p Pods) DeletePod(ctx context.Context, pod cluster.Pod, graceSec int64) error {
-	grace := max(graceSec, 1)
 	return p.deleteObject(ctx, apiCall{verb: "delete", place: podPath(), namespace: pod.Namespace, name: pod.Name},
-		pod.UID, &grace)
+		pod.UID, new(max(graceSec, 1)))
 }
 
 // TolerateNomination makes the pod tolerate the taint of a held node, and the one such nodes boot with; nothing else of
@@ -119,9 +119,8 @@ func (p Pods) PodsOn(ctx context.Context, node string) ([]cluster.Pod, error) {
 // RemovePod removes this very pod at once, without asking its kubelet: only right where its processes have ended. A pod
 // that is gone is no error.
 func (p Pods) RemovePod(ctx context.Context, pod cluster.Pod) error {
-	none := int64(0)
 	return p.deleteObject(ctx, apiCall{verb: "remove", place: podPath(), namespace: pod.Namespace, name: pod.Name},
-		pod.UID, &none)
+		pod.UID, new(int64(0)))
 }
 
 // podPages is the list of the pods that have not ended.
@@ -143,7 +142,7 @@ func (p Pods) readPods(ctx context.Context, pages *podPages) (map[string]*transl
 	if err != nil {
 		return nil, "", err
 	}
-	out := byUID(all, func(pod *translate.ListedPod) string { return pod.UID() })
+	out := lists.Index(all, func(pod *translate.ListedPod) string { return pod.UID() })
 	p.seen.keepPods(version, findWaiting(out))
 	return out, version, nil
 }

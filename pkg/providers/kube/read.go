@@ -18,6 +18,7 @@ import (
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass"
 	"joiner.sh/pkg/nodeclass/translate"
 )
@@ -155,23 +156,15 @@ func (r Reader) listEverything(ctx context.Context) (out cachedObjects, err erro
 	})
 	g.Go(func() error {
 		all, _, err := r.nodes().allNodes(gctx)
-		out.nodes = byUID(all, func(n cluster.Node) string { return n.UID })
+		out.nodes = lists.Index(all, func(n cluster.Node) string { return n.UID })
 		return err
 	})
 	g.Go(func() error {
 		all, _, err := r.claims().allClaims(gctx)
-		out.claims = byUID(all, func(n cluster.Claim) string { return n.UID })
+		out.claims = lists.Index(all, func(n cluster.Claim) string { return n.UID })
 		return err
 	})
 	return out, g.Wait()
-}
-
-func byUID[T any](all []T, uid func(T) string) map[string]T {
-	out := make(map[string]T, len(all))
-	for _, one := range all {
-		out[uid(one)] = one
-	}
-	return out
 }
 
 // listNamespaces are all namespaces; stack are the annotations of ours.

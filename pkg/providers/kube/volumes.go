@@ -62,11 +62,7 @@ func (v Volumes) boundVolumes(ctx context.Context) (map[string]cluster.Attachmen
 				return out
 			})
 		})
-	out := make(map[string]cluster.Attachment, len(all))
-	for _, a := range all {
-		out[a.Volume] = a
-	}
-	return out, err
+	return lists.Index(all, func(a cluster.Attachment) string { return a.Volume }), err
 }
 
 // WithVolumes is the snapshot with what the volumes of its pods allow, and how many of them nodes can have attached.
@@ -120,21 +116,14 @@ func (v Volumes) csiNodes(ctx context.Context) (map[string]csiNode, error) {
 // readStorage reads claims, volumes, storage classes and CSI drivers side by side, of which only the parts that matter
 // are kept. Whoever may not read drivers takes them for drivers that do not opt in.
 func (v Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
-	out := translate.Storage{
-		Claims:  map[string]corev1.PersistentVolumeClaim{},
-		Volumes: map[string]corev1.PersistentVolume{},
-		Classes: map[string]storagev1.StorageClass{},
-		OptIn:   map[string]bool{},
-	}
+	out := translate.Storage{OptIn: map[string]bool{}}
 	g, gctx := errgroup.WithContext(ctx)
 	g.Go(func() error {
 		all, _, err := listAll(gctx, v.connection, listQuery{place: volumeClaims()},
 			func(l *corev1.PersistentVolumeClaimList) []corev1.PersistentVolumeClaim {
 				return translatePage(l.Items, translate.SlimClaim)
 			})
-		for _, claim := range all {
-			out.Claims[claim.Namespace+"/"+claim.Name] = claim
-		}
+		out.Claims = lists.Index(all, func(c corev1.PersistentVolumeClaim) string { return c.Namespace + "/" + c.Name })
 		return err
 	})
 	g.Go(func() error {
@@ -142,17 +131,13 @@ func (v Volumes) readStorage(ctx context.Context) (translate.Storage, error) {
 			func(l *corev1.PersistentVolumeList) []corev1.PersistentVolume {
 				return translatePage(l.Items, translate.SlimVolume)
 			})
-		for _, pv := range all {
-			out.Volumes[pv.Name] = pv
-		}
+		out.Volumes = lists.Index(all, func(pv corev1.PersistentVolume) string { return pv.Name })
 		return err
 	})
 	g.Go(func() error {
 		all, _, err := listAll(gctx, v.connection, listQuery{place: storageTypes()},
 			func(l *storagev1.StorageClassList) []storagev1.StorageClass { return l.Items })
-		for _, class := range all {
-			out.Classes[class.Name] = class
-		}
+		out.Classes = lists.Index(all, func(c storagev1.StorageClass) string { return c.Name })
 		return err
 	})
 	g.Go(func() error {

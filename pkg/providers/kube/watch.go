@@ -92,9 +92,7 @@ func (c *connection) followWatch(ctx context.Context, w watched) error {
 		err := c.watchOnce(ctx, w)
 		switch {
 		case errors.Is(err, changedError{}):
-			if !waitBeforeRetry(ctx, debounce) {
-				return changedError{} // another watch had news first, or the time is up
-			}
+			waitBeforeRetry(ctx, debounce) // less where another watch had news first, or the time is up
 			return changedError{}
 		case ctx.Err() != nil:
 			return ctx.Err()
