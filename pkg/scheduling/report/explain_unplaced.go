@@ -54,6 +54,13 @@ func (e Explainer) refusalsFor(class *podclass.Class) []string {
 				e.Solution.W.S.Rules.MaxClaims))
 		case !held:
 			pools.addRefusal(p.Name, e.explainCrowding(class.LastRelaxation()))
+		case !e.Solution.W.S.Rules.RelaxMinValues:
+			for _, key := range e.Solution.W.Topology.KeysOf(class.LastRelaxation()) {
+				if r, _ := p.Required.Get(key); r.MinValues > 1 {
+					pools.addRefusal(p.Name, fmt.Sprintf("minValues wants each node to be possible with %d values of %s, "+
+						"and a rule over it ties each pod to one", r.MinValues, key))
+				}
+			}
 		}
 	}
 	for _, s := range e.Solution.W.Catalog.Skipped {
