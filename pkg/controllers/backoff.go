@@ -38,14 +38,9 @@ func (s StepBackoff) AddFailure(subject string, err error, now time.Time) {
 
 // JoinErrors joins the last error of each object that did not succeed since. One that several share is told once.
 func (s StepBackoff) JoinErrors() error {
-	var subjects []string
-	for k := range s {
-		subjects = append(subjects, k)
-	}
-	slices.Sort(subjects)
 	var errs []error
 	told := map[string]bool{}
-	for _, k := range subjects {
+	for _, k := range slices.Sorted(maps.Keys(s)) {
 		if text := s[k].err.Error(); !told[text] {
 			told[text] = true
 			errs = append(errs, s[k].err)
@@ -94,6 +89,16 @@ func (b *ObjectBackoff) JoinErrors() error {
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	return b.rest.JoinErrors()
+}
+
+// TryAction is TryStep for an action that writes: a pass that may not write logs it instead, which counts as done.
+func (d *Deps) TryAction(ctx context.Context, b *ObjectBackoff, subject, action string, do func() error) bool {
+	return d.TryStep(ctx, b, subject, func() error {
+		if may, err := MayBegin(ctx, d.Log, action); err != nil || !may {
+			return err
+		}
+		return do()
+	})
 }
 
 // TryStep does something about an object, unless that failed a moment ago, and reports whether it was done. What fails

@@ -1,6 +1,7 @@
 package controllers
 
 import (
+	"context"
 	"log/slog"
 	"time"
 
@@ -17,6 +18,13 @@ type Deps struct {
 	Holder     string           // names this invocation as the holder of leases
 	Now        func() time.Time
 	Log        *slog.Logger
+}
+
+// RecordOrLog writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
+func (d *Deps) RecordOrLog(ctx context.Context, e cluster.Event) {
+	if err := d.Record.RecordEvent(ctx, e); err != nil {
+		d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+	}
 }
 
 // Shield keeps a panic about one thing from all others.

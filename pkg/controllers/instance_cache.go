@@ -2,6 +2,7 @@ package controllers
 
 import (
 	"context"
+	"maps"
 	"slices"
 	"strings"
 	"sync"
@@ -10,6 +11,7 @@ import (
 	"golang.org/x/sync/errgroup"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Times of an InstanceCache.
@@ -56,11 +58,8 @@ func (c *InstanceCache) ListInstances(ctx context.Context, from InstanceLister,
 		return nil, err
 	}
 	if c.sorted == nil {
-		c.sorted = make([]cluster.Instance, 0, len(c.known))
-		for _, i := range c.known {
-			c.sorted = append(c.sorted, i)
-		}
-		slices.SortFunc(c.sorted, func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
+		c.sorted = slices.SortedFunc(maps.Values(c.known),
+			func(a, b cluster.Instance) int { return strings.Compare(a.ID, b.ID) })
 	}
 	return c.sorted, nil
 }
@@ -70,10 +69,8 @@ func (c *InstanceCache) listAll(ctx context.Context, from InstanceLister, now ti
 	if err != nil {
 		return err
 	}
-	c.known, c.sorted, c.listed, c.asked = make(map[string]cluster.Instance, len(all)), nil, now, now
-	for _, i := range all {
-		c.known[i.ID] = i
-	}
+	c.known = lists.Index(all, func(i cluster.Instance) string { return i.ID })
+	c.sorted, c.listed, c.asked = nil, now, now
 	return nil
 }
 
@@ -94,20 +91,14 @@ func (c *InstanceCache) listSome(ctx context.Context, from InstanceLister, query
 	if err := g.Wait(); err != nil {
 		return err
 	}
-	for id, i := range c.known {
-		if lately.Selects(i) {
-			delete(c.known, id)
-			c.sorted = nil
-		}
+	asked, before := lists.SetOf(named.IDs), len(c.known)
+	maps.DeleteFunc(c.known, func(id string, i cluster.Instance) bool { return asked[id] || lately.Selects(i) })
+	fresh := slices.Concat(found, others)
+	if len(c.known) < before || len(fresh) > 0 {
+		c.sorted = nil
 	}
-	for _, id := range named.IDs {
-		if _, known := c.known[id]; known {
-			delete(c.known, id)
-			c.sorted = nil
-		}
-	}
-	for _, i := range slices.Concat(found, others) {
-		c.known[i.ID], c.sorted = i, nil
+	for _, i := range fresh {
+		c.known[i.ID] = i
 	}
 	c.asked = query.Now
 	return nil

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/model/plan"
@@ -35,13 +36,7 @@ func (t *Measurements) NoteUnschedulable(s cluster.Snapshot, u []plan.Unplaced, 
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.looked, t.unschedulable, t.asleep, t.unbound = true, 0, 0, 0
-	leftOut := 0
-	for _, entry := range s.Unavailable {
-		if entry.LeavesOut() {
-			leftOut++
-		}
-	}
-	t.leftOut = max(t.leftOut, leftOut)
+	t.leftOut = max(t.leftOut, lists.Count(s.Unavailable, instancetypes.UnavailableOffering.LeavesOut))
 	without := lists.Set(u, func(p plan.Unplaced) string { return p.Pod })
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -84,20 +79,28 @@ func (t *Measurements) NoteNothingPending() {
 // NoteLaunched notes launches that have instances now, and how long pods without a node waited for that. Pods that run
 // on a node that goes away do not wait.
 func (t *Measurements) NoteLaunched(s cluster.Snapshot, launched []plan.Launch, now time.Time) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	t.created += len(launched)
+	for _, made := range LaunchedFor(s, launched) {
+		t.decisions = append(t.decisions, now.Sub(made))
+	}
+}
+
+// LaunchedFor returns the creation times of the pods without a node that the launches are for.
+func LaunchedFor(s cluster.Snapshot, launches []plan.Launch) (made []time.Time) {
 	placed := map[string]bool{}
-	for _, l := range launched {
+	for _, l := range launches {
 		for _, pod := range l.Pods {
 			placed[pod] = true
 		}
 	}
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.created += len(launched)
 	for i := range s.Pods {
 		if p := &s.Pods[i]; len(placed) > 0 && !p.Virtual && p.NodeName == "" && placed[p.Key()] {
-			t.decisions = append(t.decisions, now.Sub(p.Created))
+			made = append(made, p.Created)
 		}
 	}
+	return made
 }
 
 // NoteAction notes an action that was carried out.
@@ -108,22 +111,16 @@ func (t *Measurements) NoteAction(a plan.Action) {
 	case plan.ReleaseClaim:
 		t.ended++
 	case plan.DeleteClaim:
-		t.noteDeleted(a.Reason)
+		if t.disrupted == nil {
+			t.disrupted = map[string]int{}
+		}
+		t.disrupted[a.Reason]++
 	}
 }
 
 // NoteGivenUp notes a claim that was deleted outside of lifecycle.
 func (t *Measurements) NoteGivenUp(reason string) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	t.noteDeleted(reason)
-}
-
-func (t *Measurements) noteDeleted(reason string) {
-	if t.disrupted == nil {
-		t.disrupted = map[string]int{}
-	}
-	t.disrupted[reason]++
+	t.NoteAction(plan.Action{Do: plan.DeleteClaim, Reason: reason})
 }
 
 // PutMetrics hands over what was measured, and begins anew.
@@ -134,32 +131,22 @@ func (t *Measurements) PutMetrics(to Metrics) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	r := metrics.Record{}
-	if t.looked {
-		r.Values = append(r.Values, metrics.Gauge(metrics.Unschedulable, float64(t.unschedulable)),
-			metrics.Durations(metrics.Unbound, t.unbound))
+	put := func(is bool, values ...metrics.Value) {
+		if is {
+			r.Values = append(r.Values, values...)
+		}
 	}
-	if t.asleep > 0 { // a metric costs where it is written, and few pools sleep
-		r.Values = append(r.Values, metrics.Gauge(metrics.Asleep, float64(t.asleep)))
-	}
-	if t.leftOut > 0 {
-		r.Values = append(r.Values, metrics.Gauge(metrics.TypesLeftOut, float64(t.leftOut)))
-	}
-	if t.held > 0 {
-		r.Values = append(r.Values, metrics.Gauge(metrics.CeilingHeld, float64(t.held)))
-	}
-	if t.created > 0 {
-		r.Values = append(r.Values, metrics.Total(metrics.ClaimsCreated, t.created))
-	}
-	if len(t.decisions) > 0 {
-		slices.Sort(t.decisions)
-		r.Values = append(r.Values, metrics.Durations(metrics.DecisionTime, t.decisions...))
-	}
-	if t.ended > 0 {
-		r.Values = append(r.Values, metrics.Total(metrics.ClaimsEnded, t.ended))
-	}
-	if t.hinted {
-		r.Values = append(r.Values, metrics.Total(metrics.PushMissed, t.missed))
-	}
+	put(t.looked, metrics.Gauge(metrics.Unschedulable, float64(t.unschedulable)),
+		metrics.Durations(metrics.Unbound, t.unbound))
+	// a metric costs where it is written, and few pools sleep
+	put(t.asleep > 0, metrics.Gauge(metrics.Asleep, float64(t.asleep)))
+	put(t.leftOut > 0, metrics.Gauge(metrics.TypesLeftOut, float64(t.leftOut)))
+	put(t.held > 0, metrics.Gauge(metrics.CeilingHeld, float64(t.held)))
+	put(t.created > 0, metrics.Total(metrics.ClaimsCreated, t.created))
+	slices.Sort(t.decisions)
+	put(len(t.decisions) > 0, metrics.Durations(metrics.DecisionTime, t.decisions...))
+	put(t.ended > 0, metrics.Total(metrics.ClaimsEnded, t.ended))
+	put(t.hinted, metrics.Total(metrics.PushMissed, t.missed))
 	records := []metrics.Record{r}
 	for _, reason := range slices.Sorted(maps.Keys(t.disrupted)) {
 		records = append(records, metrics.Record{By: []metrics.Tag{{Key: "reason", Value: reason}},

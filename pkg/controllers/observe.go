@@ -9,6 +9,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/scheduling/binpack"
 )
 
@@ -74,9 +75,7 @@ func (o Observer) ReadSnapshot(ctx context.Context) (cluster.Snapshot, error) {
 	}
 	s.Now, s.Rules = o.Now(), o.Rules
 	unused, _ := binpack.UnusedNodes(s)
-	for _, u := range unused {
-		s.Unused = append(s.Unused, u.Node)
-	}
+	s.Unused = append(s.Unused, lists.Of(unused, func(u instancetypes.UnusedNode) string { return u.Node })...)
 	return s, nil
 }
 

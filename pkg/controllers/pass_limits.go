@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"joiner.sh/pkg/model/metrics"
@@ -62,25 +63,11 @@ const (
 
 type stageKey struct{}
 
-// passStage holds the stage that a pass is at.
-type passStage struct {
-	mu   sync.Mutex
-	name string
-}
-
 // NoteStage notes what the pass of ctx is at from now on. Outside of a limited pass it does nothing.
 func NoteStage(ctx context.Context, stage string) {
-	if s, ok := ctx.Value(stageKey{}).(*passStage); ok {
-		s.mu.Lock()
-		defer s.mu.Unlock()
-		s.name = stage
+	if at, ok := ctx.Value(stageKey{}).(*atomic.Pointer[string]); ok {
+		at.Store(&stage)
 	}
-}
-
-func (s *passStage) current() string {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	return s.name
 }
 
 // LimitPass is the pass, ended in order when the invocation has little time or memory left. That is logged and measured
@@ -88,8 +75,9 @@ func (s *passStage) current() string {
 // *CutShortError, unless it ended without an error nevertheless.
 func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.Context) (bool, error) {
 	return func(ctx context.Context) (bool, error) {
-		stage := &passStage{name: StageReading}
+		stage := &atomic.Pointer[string]{}
 		under, cut := context.WithCancelCause(context.WithValue(ctx, stageKey{}, stage))
+		NoteStage(under, StageReading)
 		var watching sync.WaitGroup
 		watching.Go(func() { d.watchLimits(under, stage, cut) })
 		busy, err := pass(under)
@@ -103,8 +91,8 @@ func (d *Deps) LimitPass(pass func(context.Context) (bool, error)) func(context.
 }
 
 // watchLimits cuts the pass when its time or memory ends, and returns when the pass is over.
-func (d *Deps) watchLimits(ctx context.Context, stage *passStage, cut context.CancelCauseFunc) {
-	out, stop := timeOut(ctx)
+func (d *Deps) watchLimits(ctx context.Context, stage *atomic.Pointer[string], cut context.CancelCauseFunc) {
+	inTime, stop := LeaveTimeToEnd(ctx)
 	defer stop()
 	var look <-chan time.Time
 	if d.Memory != nil {
@@ -115,16 +103,16 @@ func (d *Deps) watchLimits(ctx context.Context, stage *passStage, cut context.Ca
 	for {
 		why := CutForMemory
 		select {
-		case <-ctx.Done():
-			return
-		case <-out:
-			why = CutForTime
+		case <-inTime.Done():
+			if why = CutForTime; ctx.Err() != nil {
+				return
+			}
 		case <-look:
 			if !IsMemoryShort(d.Memory()) {
 				continue
 			}
 		}
-		short := &CutShortError{Why: why, Stage: stage.current()}
+		short := &CutShortError{Why: why, Stage: *stage.Load()}
 		cut(short)
 		d.reportCutShort(short)
 		return
@@ -146,16 +134,6 @@ func ShareTime(ctx context.Context, among int) (context.Context, context.CancelF
 		return context.WithTimeout(ctx, time.Until(deadline)/time.Duration(among))
 	}
 	return context.WithCancel(ctx)
-}
-
-// timeOut sends when the context has just the time left that ending takes; never without a deadline.
-func timeOut(ctx context.Context) (<-chan time.Time, func()) {
-	deadline, limited := ctx.Deadline()
-	if !limited {
-		return nil, func() {}
-	}
-	t := time.NewTimer(max(0, time.Until(deadline)-endingTakes))
-	return t.C, func() { t.Stop() }
 }
 
 // IsMemoryShort reports whether a process that goes on may be killed.

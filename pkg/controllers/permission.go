@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"log/slog"
-	"sync"
+	"sync/atomic"
 )
 
 // Permission reports whether this process may write to the cluster and EC2 now. It may be asked often and by several
@@ -13,10 +13,8 @@ type Permission func(ctx context.Context) (bool, error)
 
 // passPermission is the permission of one pass.
 type passPermission struct {
-	ask Permission
-
-	mu      sync.Mutex
-	refused bool
+	ask     Permission
+	refused atomic.Bool
 }
 
 type passKey struct{}
@@ -43,7 +41,7 @@ func BeginPass(ctx context.Context, ask Permission) context.Context {
 // ends: a pass that only observed part of what it decided must not act on the rest.
 func MayWrite(ctx context.Context) (bool, error) {
 	p := passOf(ctx)
-	if p == nil || p.wasRefused() {
+	if p == nil || p.refused.Load() {
 		return false, nil
 	}
 	if p.ask == nil {
@@ -51,9 +49,7 @@ func MayWrite(ctx context.Context) (bool, error) {
 	}
 	may, err := p.ask(ctx)
 	if err == nil && !may {
-		p.mu.Lock()
-		p.refused = true
-		p.mu.Unlock()
+		p.refused.Store(true)
 	}
 	return may && err == nil, err
 }
@@ -61,13 +57,7 @@ func MayWrite(ctx context.Context) (bool, error) {
 // WasRefused reports whether the pass of ctx could not write something for want of permission.
 func WasRefused(ctx context.Context) bool {
 	p := passOf(ctx)
-	return p != nil && p.wasRefused()
-}
-
-func (p *passPermission) wasRefused() bool {
-	p.mu.Lock()
-	defer p.mu.Unlock()
-	return p.refused
+	return p != nil && p.refused.Load()
 }
 
 // MayBegin reports whether an action may be begun. Where the pass may not write, it logs the action instead.

@@ -4,12 +4,24 @@ import (
 	"context"
 	"errors"
 	"time"
+
+	"golang.org/x/sync/errgroup"
 )
 
 // TooLateToBegin reports whether what begins now might be cut off in the middle.
 func TooLateToBegin(ctx context.Context) bool {
 	end, ok := ctx.Deadline()
 	return ok && time.Until(end) < stepTakes
+}
+
+// ForEach does something with each of the items, so many at a time, and returns when all of it is done.
+func ForEach[T any](most int, items []T, do func(i int, item T)) {
+	var g errgroup.Group
+	g.SetLimit(most)
+	for i, item := range items {
+		g.Go(func() error { do(i, item); return nil })
+	}
+	_ = g.Wait() // nothing returns an error
 }
 
 // WaitFor waits, or returns the error of the context.
@@ -35,10 +47,7 @@ func WaitForChange(ctx context.Context, r Reader, left, most time.Duration) erro
 		return err
 	}
 	if err == nil {
-		select {
-		case <-limit.Done():
-		case <-time.After(mayTakeMore):
-		}
+		_ = WaitFor(limit, mayTakeMore) // less where the time is over
 	}
 	return ctx.Err()
 }

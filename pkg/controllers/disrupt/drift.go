@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/disruption"
@@ -70,28 +68,21 @@ func (c *Controller) markStill(ctx context.Context, claims map[string]cluster.Cl
 		return c.failed.IsBackingOff(subject(s), c.Now())
 	})
 	all = all[:min(len(all), maxStillWrites)]
-	var g errgroup.Group
-	g.SetLimit(parallelWrites)
-	for _, s := range all {
-		g.Go(func() error {
-			c.TryStep(ctx, &c.failed, subject(s), func() error {
-				if may, err := controllers.MayWrite(ctx); err != nil || !may {
-					return err
-				}
-				claim := claims[s.Claim]
-				claim.LastPodEvent = s.LastPodEvent
-				claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions),
-					func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
-				if s.Consolidatable {
-					claim.Conditions = append(claim.Conditions,
-						cluster.Condition{Type: v1.ConditionConsolidatable, Status: "True",
-							Reason: v1.ConditionConsolidatable})
-				}
-				_, err := c.Claims.WriteClaimStatus(ctx, claim)
+	controllers.ForEach(parallelWrites, all, func(_ int, s disruption.StabilityNote) {
+		c.TryStep(ctx, &c.failed, subject(s), func() error {
+			if may, err := controllers.MayWrite(ctx); err != nil || !may {
 				return err
-			})
-			return nil
+			}
+			claim := claims[s.Claim]
+			claim.LastPodEvent = s.LastPodEvent
+			claim.Conditions = slices.DeleteFunc(slices.Clone(claim.Conditions),
+				func(k cluster.Condition) bool { return k.Type == v1.ConditionConsolidatable })
+			if s.Consolidatable {
+				claim.Conditions = append(claim.Conditions, cluster.Condition{Type: v1.ConditionConsolidatable,
+					Status: "True", Reason: v1.ConditionConsolidatable})
+			}
+			_, err := c.Claims.WriteClaimStatus(ctx, claim)
+			return err
 		})
-	}
-	_ = g.Wait() // every error was noted
+	})
 }

@@ -31,8 +31,7 @@ func (m *commandApplier) recordConsidered(ctx context.Context, p disruption.Plan
 	}
 	for _, c := range p.Proposed {
 		old := slices.ContainsFunc(before, func(x disruption.Proposal) bool {
-			return x.Reason == c.Reason &&
-				slices.Equal(x.Claims, c.Claims)
+			return x.Reason == c.Reason && slices.Equal(x.Claims, c.Claims)
 		})
 		if c.Reason == v1.DisruptionUnderutilized && !old {
 			tell(c.Claims, "ConsolidationCandidate",
@@ -117,12 +116,10 @@ func (m *commandApplier) recordProtection(ctx context.Context) {
 		all = append(all, e)
 	}
 	slices.SortFunc(all, func(a, b cluster.Event) int {
-		return strings.Compare(a.Namespace+"/"+a.Name,
-			b.Namespace+"/"+b.Name)
+		return strings.Compare(a.Namespace+"/"+a.Name, b.Namespace+"/"+b.Name)
 	})
-	from := m.rotationStart(len(all))
-	for i := range min(len(all), maxSparedTold) {
-		m.recordEvent(ctx, all[(from+i)%len(all)])
+	for _, e := range inThisMinute(all, m.s) {
+		m.recordEvent(ctx, e)
 	}
 }
 
@@ -131,9 +128,7 @@ func (m *commandApplier) recordEvent(ctx context.Context, e cluster.Event) {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return
 	}
-	if err := m.d.Record.RecordEvent(ctx, e); err != nil {
-		m.d.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-	}
+	m.d.RecordOrLog(ctx, e)
 }
 
 // recordNotDisrupted says on nodes and their claims what protects them from disruption, where somebody could change
@@ -146,9 +141,7 @@ func (m *commandApplier) recordNotDisrupted(ctx context.Context, staying []disru
 			held = append(held, x)
 		}
 	}
-	from := m.rotationStart(len(held))
-	for i := range min(len(held), maxSparedTold) {
-		x := held[(from+i)%len(held)]
+	for _, x := range inThisMinute(held, m.s) {
 		m.recordOnClaimAndNode(ctx, x.Claim, cluster.Event{Reason: events[x.Reason].event,
 			Message: "it is not disrupted: " + x.Why, Every: sparedEvery})
 	}
@@ -164,9 +157,7 @@ func (m *commandApplier) recordInvalidProtection(ctx context.Context) {
 		}
 	}
 	slices.SortFunc(wrong, func(a, b cluster.Pod) int { return strings.Compare(a.Key(), b.Key()) })
-	from := m.rotationStart(len(wrong))
-	for i := range min(len(wrong), maxSparedTold) {
-		p := wrong[(from+i)%len(wrong)]
+	for _, p := range inThisMinute(wrong, m.s) {
 		m.recordEvent(ctx, cluster.Event{Kind: "Pod", Namespace: p.Namespace, Name: p.Name, UID: p.UID, Warning: true,
 			Every:  sparedEvery,
 			Reason: "InvalidDoNotDisruptAnnotation",
@@ -188,18 +179,18 @@ func (m *commandApplier) recordInvalidOnNodes(ctx context.Context) {
 		}
 	}
 	slices.SortFunc(all, func(a, b cluster.Event) int { return strings.Compare(a.Name+a.Reason, b.Name+b.Reason) })
-	from := m.rotationStart(len(all))
-	for i := range min(len(all), maxSparedTold) {
-		m.recordEvent(ctx, all[(from+i)%len(all)])
+	for _, e := range inThisMinute(all, m.s) {
+		m.recordEvent(ctx, e)
 	}
 }
 
-// rotationStart returns the first of n things that a pass tells of, if it cannot tell of all: another one each minute.
-func (m *commandApplier) rotationStart(n int) int {
-	if n <= maxSparedTold {
-		return 0
+// inThisMinute are those of many things that a pass tells of, if it cannot tell of all: others each minute.
+func inThisMinute[T any](all []T, s cluster.Snapshot) []T {
+	if len(all) <= maxSparedTold {
+		return all
 	}
-	return int(m.s.Minute()) * maxSparedTold % n
+	from := int(s.Minute()) * maxSparedTold % len(all)
+	return slices.Concat(all[from:], all[:from])[:maxSparedTold]
 }
 
 // recordBudgetExhausted says on NodePools that their budgets let no node go.

@@ -11,6 +11,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -26,19 +27,12 @@ type objectIndex struct {
 }
 
 func newIndex(s cluster.Snapshot) *objectIndex {
-	x := &objectIndex{claims: map[string]cluster.Claim{}, nodes: map[string]cluster.Node{},
-		pods: make(map[string]*cluster.Pod, len(s.Pods)), pools: map[string]cluster.Pool{}}
-	for _, c := range s.Claims {
-		x.claims[c.Name] = c
-	}
-	for _, n := range s.Nodes {
-		x.nodes[n.Name] = n
-	}
+	x := &objectIndex{claims: lists.Index(s.Claims, func(c cluster.Claim) string { return c.Name }),
+		nodes: lists.Index(s.Nodes, func(n cluster.Node) string { return n.Name }),
+		pools: lists.Index(s.Pools, func(p cluster.Pool) string { return p.Name }),
+		pods:  make(map[string]*cluster.Pod, len(s.Pods))}
 	for i := range s.Pods { // a large cluster has many
 		x.pods[s.Pods[i].Key()] = &s.Pods[i]
-	}
-	for _, p := range s.Pools {
-		x.pools[p.Name] = p
 	}
 	return x
 }
@@ -79,7 +73,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 	case plan.LeaveNode:
 		return w.annotateClaim(ctx, claim, map[string]string{v1.AnnotationReplaceRequested: a.Leave})
 	case plan.DeleteClaim:
-		w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted",
+		w.l.RecordOrLog(ctx, cluster.Event{Kind: "NodeClaim", Name: claim.Name, UID: claim.UID, Reason: "Disrupted",
 			Message: a.Reason + ": " + a.Why})
 		return w.l.Claims.DeleteClaim(ctx, claim)
 	case plan.ReleaseClaim:
@@ -126,7 +120,7 @@ func (w *actionWorker) applyAction(ctx context.Context, a plan.Action) error {
 }
 
 func (w *actionWorker) setDeadline(ctx context.Context, c cluster.Claim, a plan.Action) error {
-	w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
+	w.l.RecordOrLog(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true,
 		Reason: a.Reason, Message: a.Why})
 	return w.annotateClaim(ctx, c, map[string]string{
 		v1.AnnotationTerminationTimestamp: a.Deadline.UTC().Format(time.RFC3339)})
@@ -149,7 +143,7 @@ func (w *actionWorker) recordRefusal(ctx context.Context, c cluster.Claim, err e
 		return err
 	}
 	reason, message := no.Refusal()
-	w.l.recordEvent(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason,
+	w.l.RecordOrLog(ctx, cluster.Event{Kind: "NodeClaim", Name: c.Name, UID: c.UID, Warning: true, Reason: reason,
 		Message: message, Every: refusalEvery})
 	if have := c.Condition(v1.ConditionInstanceTerminating); have.Status == "False" && have.Reason == reason {
 		return err
@@ -268,6 +262,6 @@ func (w *actionWorker) recordAction(ctx context.Context, c cluster.Claim, n clus
 	if a.Node != "" {
 		e.Kind, e.Name, e.UID = "Node", n.Name, n.UID
 	}
-	w.l.recordEvent(ctx, e)
+	w.l.RecordOrLog(ctx, e)
 	return nil
 }

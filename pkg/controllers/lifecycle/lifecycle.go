@@ -14,6 +14,7 @@ import (
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/controllers/remotewrite"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
@@ -153,14 +154,10 @@ func (l *Controller) readInstanceStatus(ctx context.Context, instances []cluster
 		now.Before(l.examined.Add(impairedTrusted))) {
 		return
 	}
-	var running []string
-	for _, i := range instances {
-		if i.State == "running" {
-			running = append(running, i.ID)
-		}
-	}
+	running := lists.Where(instances, func(i cluster.Instance) bool { return i.State == "running" })
 	l.examined = now
-	l.impaired, l.changes, l.statusErr = l.Health.ListStatuses(ctx, running)
+	l.impaired, l.changes, l.statusErr = l.Health.ListStatuses(ctx,
+		lists.Of(running, func(i cluster.Instance) string { return i.ID }))
 }
 
 // runPass takes one step. It says when it has something to do.
@@ -177,7 +174,7 @@ func (l *Controller) runPass(ctx context.Context, begin func()) (busy bool, err 
 		return next.Busy, nil
 	}
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		l.logUnapplied(next.Actions)
+		controllers.LogDryRun(l.Log, lists.Of(next.Actions, plan.Action.String)...)
 		return false, err
 	}
 	begin()
@@ -233,13 +230,6 @@ func (l *Controller) withoutFailed(s cluster.Snapshot, actions []plan.Action) []
 		}
 	}
 	return out
-}
-
-// logUnapplied says what a pass that may not write would do.
-func (l *Controller) logUnapplied(actions []plan.Action) {
-	for _, a := range actions {
-		controllers.LogDryRun(l.Log, a.String())
-	}
 }
 
 // readVolumes reads what is attached to nodes whose next step depends on that, and whose volumes it is.

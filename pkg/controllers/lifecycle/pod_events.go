@@ -8,8 +8,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
@@ -41,14 +40,9 @@ func (p *podEvents) recordOnce(node string, e cluster.Event) {
 // record writes them: each on its pod or, where they are many, one on each node for all that happened to its pods for
 // the same reason.
 func (p *podEvents) record(ctx context.Context, l *Controller, objects *objectIndex) {
-	var g errgroup.Group
-	g.SetLimit(parallelEvents)
-	for _, e := range p.events(objects) {
-		g.Go(func() error {
-			return l.Shield().Do("an event", func() error { l.recordEvent(ctx, e); return nil })
-		})
-	}
-	_ = g.Wait() // every error was logged
+	controllers.ForEach(parallelEvents, p.events(objects), func(_ int, e cluster.Event) {
+		_ = l.Shield().Do("an event", func() error { l.RecordOrLog(ctx, e); return nil }) // logged
+	})
 }
 
 func (p *podEvents) events(objects *objectIndex) (out []cluster.Event) {
@@ -78,11 +72,4 @@ func (p *podEvents) events(objects *objectIndex) (out []cluster.Event) {
 		}
 	}
 	return out
-}
-
-// recordEvent writes a Kubernetes event. One that cannot be written is logged and costs nothing else.
-func (l *Controller) recordEvent(ctx context.Context, e cluster.Event) {
-	if err := l.Record.RecordEvent(ctx, e); err != nil {
-		l.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-	}
 }

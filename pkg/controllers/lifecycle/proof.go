@@ -5,10 +5,9 @@ import (
 	"maps"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/lifecycle"
 )
@@ -99,27 +98,14 @@ func (s *instancesSeen) leaveUnproven(snapshot cluster.Snapshot, next *lifecycle
 }
 
 func endingClaims(s cluster.Snapshot) map[string]bool {
-	ending := map[string]bool{}
-	for _, c := range s.Claims {
-		if !c.Deleting.IsZero() {
-			ending[c.Name] = true
-		}
-	}
-	return ending
+	ending := lists.Where(s.Claims, func(c cluster.Claim) bool { return !c.Deleting.IsZero() })
+	return lists.Set(ending, func(c cluster.Claim) string { return c.Name })
 }
 
 // actionsToProve are the actions that need proof.
-func actionsToProve(s cluster.Snapshot, actions []plan.Action) (out []plan.Action) {
-	if len(actions) == 0 {
-		return nil
-	}
+func actionsToProve(s cluster.Snapshot, actions []plan.Action) []plan.Action {
 	ending := endingClaims(s)
-	for _, a := range actions {
-		if needsProof(ending, a) {
-			out = append(out, a)
-		}
-	}
-	return out
+	return lists.Where(actions, func(a plan.Action) bool { return needsProof(ending, a) })
 }
 
 // needsProof reports whether the action must not be taken on the word of a cache: it takes something away, or is a step
@@ -180,23 +166,17 @@ func (l *Controller) readLiveClaims(ctx context.Context, s cluster.Snapshot,
 	claims map[string]bool) (live cluster.Snapshot, unread map[string]error, err error) {
 	s.Claims = slices.Clone(s.Claims)
 	looks := make([]liveLook, len(s.Claims))
-	var g errgroup.Group
-	g.SetLimit(parallelSteps)
-	for i, c := range s.Claims {
+	controllers.ForEach(parallelSteps, s.Claims, func(i int, c cluster.Claim) {
 		if !claims[c.Name] {
-			continue
+			return
 		}
 		for _, n := range s.Nodes {
 			if n.ProviderID == c.ProviderID && c.ProviderID != "" {
 				looks[i].nodes = append(looks[i].nodes, n.Name)
 			}
 		}
-		g.Go(func() error {
-			looks[i].read(ctx, l.Live, c)
-			return nil
-		})
-	}
-	_ = g.Wait() // every error is in looks
+		looks[i].read(ctx, l.Live, c)
+	})
 	if ctx.Err() != nil {
 		return s, nil, ctx.Err()
 	}

@@ -14,6 +14,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
@@ -108,11 +109,9 @@ func (c *Controller) handleAll(ctx context.Context, all []interruption.Notice, m
 // were about instances of others.
 func (c *Controller) handleRound(ctx context.Context, all []interruption.Notice, left []int, errs []error,
 	many bool) (foreign int) {
-	notices := make([]interruption.Notice, len(left))
-	for k, at := range left {
-		notices[k] = all[at]
-	}
-	claims, err := c.Read.ClaimsOf(ctx, instancesOf(notices), c.sufficientReplacement(notices))
+	notices := lists.Of(left, func(at int) interruption.Notice { return all[at] })
+	instances := lists.Of(notices, func(n interruption.Notice) string { return n.Instance })
+	claims, err := c.Read.ClaimsOf(ctx, instances, c.sufficientReplacement(notices))
 	if err != nil {
 		for _, at := range left {
 			errs[at] = err
@@ -120,25 +119,19 @@ func (c *Controller) handleRound(ctx context.Context, all []interruption.Notice,
 		return 0
 	}
 	var others atomic.Int64
-	var g errgroup.Group
-	g.SetLimit(parallelNotices)
-	for _, at := range left {
-		g.Go(func() error {
-			if many && controllers.TooLateToBegin(ctx) {
-				errs[at] = lateError{}
-				return nil
+	controllers.ForEach(parallelNotices, left, func(_, at int) {
+		if many && controllers.TooLateToBegin(ctx) {
+			errs[at] = lateError{}
+			return
+		}
+		errs[at] = c.Shield().Do("the notice about instance "+all[at].Instance, func() error {
+			ours, err := c.handleOne(ctx, all[at], claims, many)
+			if !ours && err == nil {
+				others.Add(1)
 			}
-			errs[at] = c.Shield().Do("the notice about instance "+all[at].Instance, func() error {
-				ours, err := c.handleOne(ctx, all[at], claims, many)
-				if !ours && err == nil {
-					others.Add(1)
-				}
-				return err
-			})
-			return nil
+			return err
 		})
-	}
-	_ = g.Wait() // every error is in errs
+	})
 	return int(others.Load())
 }
 
@@ -192,14 +185,6 @@ func (c *Controller) sufficientReplacement(notices []interruption.Notice) func(c
 		return nil
 	}
 	return func(claim cluster.Claim) bool { return notices[0].IsSufficient(claim, c.Now()) }
-}
-
-func instancesOf(notices []interruption.Notice) []string {
-	ids := make([]string, 0, len(notices))
-	for _, n := range notices {
-		ids = append(ids, n.Instance)
-	}
-	return ids
 }
 
 // handleOne decides about a notice and has it done. It reports whether the instance is ours, and does not log of others
@@ -362,11 +347,7 @@ func (a *pendingConfirmations) wakeFunctions(ctx context.Context, w controllers.
 
 func (a pendingConfirmations) awaitConfirmations(ctx context.Context) error {
 	errs := make([]error, len(a))
-	var g errgroup.Group
-	for k, confirm := range a {
-		g.Go(func() error { errs[k] = confirm(ctx); return nil })
-	}
-	_ = g.Wait() // every error is in errs
+	controllers.ForEach(len(a), a, func(k int, confirm func(context.Context) error) { errs[k] = confirm(ctx) })
 	return errors.Join(errs...)
 }
 

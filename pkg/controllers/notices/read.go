@@ -162,9 +162,7 @@ func (c *Controller) recordNotice(ctx context.Context, o interruption.Response, 
 	for _, e := range about {
 		for _, t := range o.Tell {
 			e.Warning, e.Reason, e.Message = t.Warning, t.Reason, t.Message
-			if err := c.Record.RecordEvent(ctx, e); err != nil {
-				c.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-			}
+			c.RecordOrLog(ctx, e)
 		}
 	}
 }

@@ -6,8 +6,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/lists"
@@ -56,19 +54,13 @@ func (c *Controller) removePods(ctx context.Context, rest interruption.PodRemova
 	pods := lists.Index(list, cluster.Pod.Key)
 	actions := interruption.RemovePods(rest, list)
 	errs := make([]error, len(actions))
-	var g errgroup.Group
-	g.SetLimit(parallelPods)
-	for k, a := range actions {
-		g.Go(func() error {
-			if controllers.TooLateToBegin(ctx) {
-				errs[k] = lateError{}
-				return nil
-			}
-			errs[k] = c.Shield().Do("pod "+a.Pod, func() error { return c.deleteEndedPod(ctx, a, pods[a.Pod]) })
-			return nil
-		})
-	}
-	_ = g.Wait() // every error is in errs
+	controllers.ForEach(parallelPods, actions, func(k int, a plan.Action) {
+		if controllers.TooLateToBegin(ctx) {
+			errs[k] = lateError{}
+			return
+		}
+		errs[k] = c.Shield().Do("pod "+a.Pod, func() error { return c.deleteEndedPod(ctx, a, pods[a.Pod]) })
+	})
 	if slices.Contains(errs, error(lateError{})) {
 		return fmt.Errorf("remove the pods of node %s: %w", n.Name, lateError{})
 	}

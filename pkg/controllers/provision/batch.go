@@ -12,8 +12,6 @@ import (
 	"strconv"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
@@ -326,8 +324,7 @@ func (l *claimLauncher) launchSeparately(ctx context.Context, claims []cluster.C
 
 // oneByOne launches each of the claims, which no pass before has launched.
 func (l *claimLauncher) oneByOne(ctx context.Context, claims []cluster.Claim) ([]cluster.Claim, error) {
-	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim,
-		error) {
+	return l.forEachClaim(ctx, claims, func(ctx context.Context, c cluster.Claim) (cluster.Claim, error) {
 		return l.launchClaim(ctx, c, false)
 	})
 }
@@ -337,17 +334,11 @@ func (l *claimLauncher) oneByOne(ctx context.Context, claims []cluster.Claim) ([
 func (l *claimLauncher) forEachClaim(ctx context.Context, claims []cluster.Claim,
 	do func(context.Context, cluster.Claim) (cluster.Claim, error)) ([]cluster.Claim, error) {
 	out, errs := make([]cluster.Claim, len(claims)), make([]error, len(claims))
-	var g errgroup.Group
-	g.SetLimit(parallelLaunches)
-	for i, c := range claims {
-		g.Go(func() error {
-			if out[i], errs[i] = l.shieldClaim(ctx, c,
-				func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
-				out[i] = c
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // every error is in errs
+	controllers.ForEach(parallelLaunches, claims, func(i int, c cluster.Claim) {
+		if out[i], errs[i] = l.shieldClaim(ctx, c,
+			func() (cluster.Claim, error) { return do(ctx, c) }); errs[i] != nil {
+			out[i] = c
+		}
+	})
 	return out, errors.Join(errs...)
 }

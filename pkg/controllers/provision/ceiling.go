@@ -12,10 +12,7 @@ import (
 // recordHeld says on a stored claim that its launch waits for room below the ceiling of the cluster.
 func (l *claimLauncher) recordHeld(ctx context.Context, c cluster.Claim, why string) cluster.Claim {
 	after := c
-	l.p.TryStep(ctx, &l.p.failed, "NodeClaim "+c.Name, func() (err error) {
-		if may, err := controllers.MayBegin(ctx, l.p.Log, "hold claim "+c.Name); err != nil || !may {
-			return err
-		}
+	l.p.TryAction(ctx, &l.p.failed, "NodeClaim "+c.Name, "hold claim "+c.Name, func() (err error) {
 		after, err = l.recordUnlaunched(ctx, c, v1.ReasonCeilingReached, why)
 		return err
 	})

@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
@@ -80,12 +78,7 @@ func noteLaunches(ctx context.Context, controller *Controller, after []cluster.C
 func eachBatch(batches [][]cluster.Claim, do func([]cluster.Claim) ([]cluster.Claim, error),
 	note func(before, after []cluster.Claim, err error)) {
 	after, errs := make([][]cluster.Claim, len(batches)), make([]error, len(batches))
-	var g errgroup.Group
-	g.SetLimit(parallelBatches)
-	for i, batch := range batches {
-		g.Go(func() error { after[i], errs[i] = do(batch); return nil })
-	}
-	_ = g.Wait() // every error is in errs
+	controllers.ForEach(parallelBatches, batches, func(i int, batch []cluster.Claim) { after[i], errs[i] = do(batch) })
 	for i, batch := range batches {
 		note(batch, after[i], errs[i])
 	}
@@ -112,11 +105,9 @@ func (c *Controller) unfinishedClaims(ctx context.Context, l *claimLauncher) (ou
 			l.s.Claims[i] = l.recordHeld(ctx, claim, why)
 			continue
 		}
-		c.TryStep(ctx, &c.failed, "NodeClaim "+claim.Name, func() error {
-			if may, err := controllers.MayBegin(ctx, c.Log, "resume launch of claim "+claim.Name); err != nil || !may {
-				return err
-			}
-			c.Log.Info("resume launch of claim " + claim.Name)
+		resume := "resume launch of claim " + claim.Name
+		c.TryAction(ctx, &c.failed, "NodeClaim "+claim.Name, resume, func() error {
+			c.Log.Info(resume)
 			claim, err := c.ensureFinalizer(ctx, claim)
 			if err == nil {
 				out = append(out, claim)
@@ -169,35 +160,29 @@ type launchOutcome struct {
 // of the launches; one that could not be stored, was given up or could not be launched has an empty name.
 func (c *Controller) createClaims(ctx context.Context, l *claimLauncher, launches []plan.Launch) []cluster.Claim {
 	out := make([]cluster.Claim, len(launches))
-	var g errgroup.Group
-	g.SetLimit(parallelLaunches)
-	for i, want := range launches {
-		g.Go(func() error {
-			if controllers.TooLateToBegin(ctx) {
-				return nil
-			}
-			var made cluster.Claim
-			stored := c.TryStep(ctx, &c.failed,
-				fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
-				func() (err error) { made, err = l.createClaim(ctx, want); return err })
-			if _, shared := made.Batch(); shared || !stored || made.Name == "" {
-				out[i] = made
-				return nil
-			}
-			if want.Waits != "" {
-				out[i] = l.recordHeld(ctx, made, want.Waits)
-				return nil
-			}
-			after, err := l.launchClaim(ctx, made, false)
-			if err != nil {
-				noteLaunches(ctx, c, []cluster.Claim{made}, err)
-				return nil
-			}
-			out[i] = after
-			return nil
-		})
-	}
-	_ = g.Wait() // every error was noted
+	controllers.ForEach(parallelLaunches, launches, func(i int, want plan.Launch) {
+		if controllers.TooLateToBegin(ctx) {
+			return
+		}
+		var made cluster.Claim
+		stored := c.TryStep(ctx, &c.failed,
+			fmt.Sprintf("a NodeClaim of NodePool %s for %s", want.Pool, describePods(want)),
+			func() (err error) { made, err = l.createClaim(ctx, want); return err })
+		if _, shared := made.Batch(); shared || !stored || made.Name == "" {
+			out[i] = made
+			return
+		}
+		if want.Waits != "" {
+			out[i] = l.recordHeld(ctx, made, want.Waits)
+			return
+		}
+		after, err := l.launchClaim(ctx, made, false)
+		if err != nil {
+			noteLaunches(ctx, c, []cluster.Claim{made}, err)
+			return
+		}
+		out[i] = after
+	})
 	return out
 }
 

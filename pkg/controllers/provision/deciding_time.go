@@ -4,6 +4,7 @@ import (
 	"context"
 	"time"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/provisioning"
 )
@@ -67,7 +68,7 @@ func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 	}
 	c.Aside.list = decided.Aside
 	c.logPlan(decided.Plan)
-	c.sum.NoteMissedHints(c.Hints, start, launchedFor(s, decided.Plan))
+	c.sum.NoteMissedHints(c.Hints, start, controllers.LaunchedFor(s, decided.Plan.Launches))
 	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
 		c.recordDecision(ctx, s, decided.Plan, nil)
 		c.recordFaults(ctx, s, decided.Plan.Faults)

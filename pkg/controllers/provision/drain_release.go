@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
@@ -48,22 +46,13 @@ func (d *pendingDrains) releaseReady(ctx context.Context, launched []plan.Launch
 // releaseDrains lets the drains of these claims begin: their replacements are on their way, whatever lifecycle wrote
 // onto the claims meanwhile.
 func (c *Controller) releaseDrains(ctx context.Context, claims []cluster.Claim) {
-	var g errgroup.Group
-	g.SetLimit(parallelLaunches)
-	for _, claim := range claims {
-		g.Go(func() error {
-			c.TryStep(ctx, &c.failed, "drain of NodeClaim "+claim.Name, func() error {
-				if may, err := controllers.MayBegin(ctx, c.Log, drainAction(claim)); err != nil || !may {
-					return err
-				}
-				claim.Version = ""
-				_, err := c.Claims.AnnotateClaim(ctx, claim, map[string]string{api.AnnotationDrainAfterReplacement: ""})
-				return err
-			})
-			return nil
+	controllers.ForEach(parallelLaunches, claims, func(_ int, claim cluster.Claim) {
+		c.TryAction(ctx, &c.failed, "drain of NodeClaim "+claim.Name, drainAction(claim), func() error {
+			claim.Version = ""
+			_, err := c.Claims.AnnotateClaim(ctx, claim, map[string]string{api.AnnotationDrainAfterReplacement: ""})
+			return err
 		})
-	}
-	_ = g.Wait() // every error was noted
+	})
 	if len(claims) > 0 {
 		c.Log.Info("replacements launched, releasing drains", "claims", len(claims))
 	}

@@ -7,8 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sync/errgroup"
-
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
@@ -35,17 +33,11 @@ func (w eventWriter) recordEvents(ctx context.Context, all []cluster.Event) {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
 		return
 	}
-	var g errgroup.Group
-	g.SetLimit(parallelEvents)
-	for _, e := range all {
-		g.Go(func() error {
-			if err := w.Shield().Do("an event", func() error { return w.Record.RecordEvent(ctx, e) }); err != nil {
-				w.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
-			}
-			return nil
-		})
-	}
-	_ = g.Wait() // every error was logged
+	controllers.ForEach(parallelEvents, all, func(_ int, e cluster.Event) {
+		if err := w.Shield().Do("an event", func() error { return w.Record.RecordEvent(ctx, e) }); err != nil {
+			w.Log.Warn("event on "+e.Kind+" "+e.Name, "error", err)
+		}
+	})
 }
 
 // recordUnplaced writes events on pods without a node.

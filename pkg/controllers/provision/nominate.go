@@ -4,8 +4,6 @@ import (
 	"context"
 	"slices"
 
-	"golang.org/x/sync/errgroup"
-
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/plan"
@@ -21,25 +19,17 @@ func (c *Controller) writeNominations(ctx context.Context, s *cluster.Snapshot, 
 		return
 	}
 	after := make([]cluster.Claim, len(list))
-	var g errgroup.Group
-	g.SetLimit(parallelLaunches)
-	for i, n := range list {
-		g.Go(func() error {
-			if controllers.TooLateToBegin(ctx) {
-				return nil
-			}
-			c.TryStep(ctx, &c.failed, "pods nominated for NodeClaim "+n.Claim.Name, func() (err error) {
-				if may, err := controllers.MayBegin(ctx, c.Log, nominationAction(n)); err != nil || !may {
-					return err
-				}
-				n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
-				after[i], err = c.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
-				return err
-			})
-			return nil
+	controllers.ForEach(parallelLaunches, list, func(i int, n binpack.Nomination) {
+		if controllers.TooLateToBegin(ctx) {
+			return
+		}
+		subject := "pods nominated for NodeClaim " + n.Claim.Name
+		c.TryAction(ctx, &c.failed, subject, nominationAction(n), func() (err error) {
+			n.Claim.Version = "" // what lifecycle writes onto it meanwhile says nothing about its pods
+			after[i], err = c.Claims.AnnotateClaim(ctx, n.Claim, n.Annotations())
+			return err
 		})
-	}
-	_ = g.Wait() // every error was noted
+	})
 	s.Claims = slices.Clone(s.Claims)
 	for i, claim := range s.Claims {
 		for _, now := range after {

@@ -4,8 +4,6 @@ import (
 	"context"
 	"sync"
 
-	"golang.org/x/sync/errgroup"
-
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/nomination"
@@ -23,29 +21,23 @@ func (c *Controller) tolerateNominations(ctx context.Context, s cluster.Snapshot
 	if len(wishes) == 0 {
 		return
 	}
-	var g errgroup.Group
-	g.SetLimit(parallelTolerations)
 	var mu sync.Mutex
 	var first error
 	failed := 0
-	for _, w := range wishes {
-		g.Go(func() error {
-			if err := c.Shield().Do("pod "+w.Pod.Key(), func() error {
-				if may, err := controllers.MayBegin(ctx, c.Log, tolerationAction(w)); err != nil || !may {
-					return err
-				}
-				return c.Holds.TolerateNomination(ctx, w.Pod, w.Taint)
-			}); err != nil {
-				mu.Lock()
-				defer mu.Unlock()
-				if failed++; first == nil {
-					first = err
-				}
+	controllers.ForEach(parallelTolerations, wishes, func(_ int, w nomination.TolerationNeeded) {
+		if err := c.Shield().Do("pod "+w.Pod.Key(), func() error {
+			if may, err := controllers.MayBegin(ctx, c.Log, tolerationAction(w)); err != nil || !may {
+				return err
 			}
-			return nil
-		})
-	}
-	_ = g.Wait() // every error was counted
+			return c.Holds.TolerateNomination(ctx, w.Pod, w.Taint)
+		}); err != nil {
+			mu.Lock()
+			defer mu.Unlock()
+			if failed++; first == nil {
+				first = err
+			}
+		}
+	})
 	c.Log.Info("added tolerations to nominated pods", "pods", len(wishes)-failed)
 	if failed > 0 {
 		c.Log.Warn("cannot add tolerations to nominated pods, which wait until their nodes are open to all", "pods",

@@ -349,25 +349,6 @@ func (c *Controller) newLauncher(s cluster.Snapshot) *claimLauncher {
 	return &claimLauncher{p: c, s: s, orders: newOrderChooser(c, s)}
 }
 
-// launchedFor returns the creation times of the pods for which the plan launches nodes.
-func launchedFor(s cluster.Snapshot, decision plan.Plan) (made []time.Time) {
-	if len(decision.Launches) == 0 {
-		return nil
-	}
-	placed := map[string]bool{}
-	for _, l := range decision.Launches {
-		for _, pod := range l.Pods {
-			placed[pod] = true
-		}
-	}
-	for i := range s.Pods {
-		if pod := &s.Pods[i]; pod.NodeName == "" && !pod.Virtual && placed[pod.Key()] {
-			made = append(made, pod.Created)
-		}
-	}
-	return made
-}
-
 // levelOf keeps passes that changed nothing out of the log.
 func levelOf(decision plan.Plan) slog.Level {
 	if len(decision.AllLaunches())+len(decision.Removals) == 0 {

@@ -36,10 +36,7 @@ func (c *Controller) deleteReplaced(ctx context.Context, s cluster.Snapshot, rep
 		if !ok {
 			continue
 		}
-		done := c.TryStep(ctx, &c.failed, "NodeClaim "+claim.Name, func() error {
-			if may, err := controllers.MayBegin(ctx, c.Log, a.String()); err != nil || !may {
-				return err
-			}
+		done := c.TryAction(ctx, &c.failed, "NodeClaim "+claim.Name, a.String(), func() error {
 			c.Log.Info(a.String())
 			if a.Do == plan.SetDeadline {
 				return setDeadline(ctx, c.Claims, claims, a)

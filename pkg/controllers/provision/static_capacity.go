@@ -19,10 +19,7 @@ func (c *Controller) deleteSurplus(ctx context.Context, s cluster.Snapshot, remo
 		if !ok || controllers.TooLateToBegin(ctx) {
 			continue
 		}
-		c.TryStep(ctx, &c.failed, "NodeClaim "+claim.Name, func() error {
-			if may, err := controllers.MayBegin(ctx, c.Log, removalAction(r)); err != nil || !may {
-				return err
-			}
+		c.TryAction(ctx, &c.failed, "NodeClaim "+claim.Name, removalAction(r), func() error {
 			if err := c.Claims.DeleteClaim(ctx, claim); err != nil {
 				return err
 			}

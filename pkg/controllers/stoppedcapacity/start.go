@@ -7,8 +7,6 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sync/errgroup"
-
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/model/cluster"
@@ -58,23 +56,16 @@ func (s *Starter) StartNodes(ctx context.Context, snapshot cluster.Snapshot, sta
 		return !known
 	})
 	outcomes := make([]started, len(starts))
-	var g errgroup.Group
-	g.SetLimit(parallelStarts)
-	for i, one := range starts {
-		g.Go(func() error {
-			outcomes[i] = started{claim: snapshot.Claims[at[one.Claim]]}
-			if controllers.TooLateToBegin(ctx) {
-				return nil
-			}
-			err := s.Shield().Do("NodeClaim "+one.Claim, func() error {
-				outcomes[i] = s.startNode(ctx, snapshot.Claims[at[one.Claim]], one)
-				return outcomes[i].err
-			})
-			outcomes[i].err = err
-			return nil
+	controllers.ForEach(parallelStarts, starts, func(i int, one plan.Start) {
+		outcomes[i] = started{claim: snapshot.Claims[at[one.Claim]]}
+		if controllers.TooLateToBegin(ctx) {
+			return
+		}
+		outcomes[i].err = s.Shield().Do("NodeClaim "+one.Claim, func() error {
+			outcomes[i] = s.startNode(ctx, snapshot.Claims[at[one.Claim]], one)
+			return outcomes[i].err
 		})
-	}
-	_ = g.Wait() // every error is in outcomes
+	})
 	snapshot.Claims, snapshot.Unavailable = slices.Clone(snapshot.Claims), slices.Clone(snapshot.Unavailable)
 	var unavailable []instancetypes.UnavailableOffering
 	var errs []error
