@@ -35,12 +35,9 @@ func ForNode(s cluster.Snapshot, m disruption.Memory, sells binpack.Offerings, c
 
 // nodeOf is the node of a NodeClaim that has one and is not leaving.
 func nodeOf(s cluster.Snapshot, claim string) (cluster.StateNode, bool) {
-	for _, node := range s.StateNodes() {
-		if node.Claim != nil && node.Node != nil && node.Claim.Name == claim && !node.MarkedForDeletion() {
-			return node, true
-		}
-	}
-	return cluster.StateNode{}, false
+	return lists.Find(s.StateNodes(), func(node cluster.StateNode) bool {
+		return node.Claim != nil && node.Node != nil && node.Claim.Name == claim && !node.MarkedForDeletion()
+	})
 }
 
 // nodeFamilies are all edits that could let the node go.

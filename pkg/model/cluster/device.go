@@ -6,6 +6,7 @@ import (
 	"slices"
 	"strings"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -155,11 +156,7 @@ const MostDevicesOfClaim = 32
 
 // Server is the DeviceClass that serves the extended resource, if one does.
 func (d Devices) Server(name string) (DeviceClass, bool) {
-	i := slices.IndexFunc(d.Classes, func(c DeviceClass) bool { return c.Resource == name })
-	if i < 0 {
-		return DeviceClass{}, false
-	}
-	return d.Classes[i], true
+	return lists.Find(d.Classes, func(c DeviceClass) bool { return c.Resource == name })
 }
 
 // DriversOf are the DRA drivers that serve what is requested, sorted, each once.

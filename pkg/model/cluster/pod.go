@@ -214,15 +214,8 @@ type Selector struct {
 
 // Matches reports whether the selector selects a thing with these labels. A nil selector selects nothing.
 func (s *Selector) Matches(labels map[string]string) bool {
-	if s == nil {
-		return false
-	}
-	for _, r := range s.Requirements {
-		if !r.Matches(labels) {
-			return false
-		}
-	}
-	return true
+	return s != nil &&
+		!slices.ContainsFunc(s.Requirements, func(r requirements.Requirement) bool { return !r.Matches(labels) })
 }
 
 // HostPort is a port that a pod takes on its node.

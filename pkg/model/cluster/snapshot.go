@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 )
@@ -313,22 +314,12 @@ type PriceChange struct {
 
 // ClassOf returns the resolved class of that name.
 func (s Snapshot) ClassOf(name string) (instancetypes.Class, bool) {
-	for _, c := range s.Classes {
-		if c.Name == name {
-			return c, true
-		}
-	}
-	return instancetypes.Class{}, false
+	return lists.Find(s.Classes, func(c instancetypes.Class) bool { return c.Name == name })
 }
 
 // PoolOf returns the pool of that name.
 func (s Snapshot) PoolOf(name string) (Pool, bool) {
-	for _, p := range s.Pools {
-		if p.Name == name {
-			return p, true
-		}
-	}
-	return Pool{}, false
+	return lists.Find(s.Pools, func(p Pool) bool { return p.Name == name })
 }
 
 // spares reports whether the budget lets the pod be evicted whatever it allows, because the pod is not ready.

@@ -18,10 +18,5 @@ func (s Snapshot) VolumesMatter(emptied map[string]bool) bool {
 
 // HasUnreadVolumes reports whether any pod uses a volume that was not read.
 func (s Snapshot) HasUnreadVolumes() bool {
-	for i := range s.Pods {
-		if len(s.Pods[i].UnreadClaims) > 0 {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(s.Pods, func(p Pod) bool { return len(p.UnreadClaims) > 0 })
 }

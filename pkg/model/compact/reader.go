@@ -39,12 +39,16 @@ func (r *Reader) fail(format string, args ...any) {
 // ReadUint reads a number.
 func (r *Reader) ReadUint() uint64 {
 	n, size := binary.Uvarint(r.in)
+	r.skipNumber(size)
+	return n
+}
+
+func (r *Reader) skipNumber(size int) {
 	if size <= 0 {
 		r.fail("read a number: %w", DamagedError{})
-		return 0
+		return
 	}
 	r.in = r.in[size:]
-	return n
 }
 
 // DamagedError says that bytes are not what a Writer wrote.
@@ -56,11 +60,7 @@ func (DamagedError) Error() string { return "the bytes end too early or are dama
 // ReadInt reads a number that may be negative.
 func (r *Reader) ReadInt() int64 {
 	n, size := binary.Varint(r.in)
-	if size <= 0 {
-		r.fail("read a number: %w", DamagedError{})
-		return 0
-	}
-	r.in = r.in[size:]
+	r.skipNumber(size)
 	return n
 }
 

@@ -7,6 +7,7 @@ import (
 	"math"
 	"reflect"
 	"slices"
+	"strings"
 	"time"
 
 	"joiner.sh/pkg/model/requirements"
@@ -116,12 +117,7 @@ func (w *Writer) writeMap(v reflect.Value) {
 		return
 	}
 	keys := v.MapKeys()
-	slices.SortFunc(keys, func(a, b reflect.Value) int {
-		if a.String() < b.String() {
-			return -1
-		}
-		return 1
-	})
+	slices.SortFunc(keys, func(a, b reflect.Value) int { return strings.Compare(a.String(), b.String()) })
 	for _, k := range keys {
 		w.WriteWord(k.String())
 		w.writeValue(v.MapIndex(k))

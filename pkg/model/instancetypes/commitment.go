@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"math"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 )
@@ -102,31 +103,16 @@ func (c Commitment) Amount(typ, zone string) int64 {
 // Instances count: 1 for nano, 16 for large, 32 for each xlarge. It is 0 for sizes that have none, such as metal.
 func NormalizedSize(typ string) int64 {
 	_, size, _ := strings.Cut(typ, ".")
-	switch size {
-	case "nano":
-		return 1
-	case "micro":
-		return 2
-	case "small":
-		return 4
-	case "medium":
-		return 8
-	case "large":
-		return 16
-	case "xlarge":
-		return 32
+	// each is twice the one before
+	if i := slices.Index([]string{"nano", "micro", "small", "medium", "large", "xlarge"}, size); i >= 0 {
+		return 1 << i
 	}
-	n, of := int64(0), strings.TrimSuffix(size, "xlarge")
-	if of == size || of == "" {
+	times, ok := strings.CutSuffix(size, "xlarge")
+	n, err := strconv.ParseUint(times, 10, 16)
+	if !ok || err != nil {
 		return 0
 	}
-	for _, r := range of {
-		if r < '0' || r > '9' || n > 1000 {
-			return 0
-		}
-		n = 10*n + int64(r-'0')
-	}
-	return 32 * n
+	return 32 * int64(n)
 }
 
 // AllotCommitments gives the commitments to what runs, as EC2 does: elsewhere in the account first, then the uses, the

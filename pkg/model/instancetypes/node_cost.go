@@ -92,17 +92,9 @@ func (c Catalog) NodeCostOf(class Class) NodeCost {
 // AddNodeCosts is the types with what a node costs beside its instance in the price of each offering whose price is
 // known. NodeUSD of an offering says how much of its price that is.
 func AddNodeCosts(types []Type, n NodeCost) []Type {
-	usd := n.Total()
-	if usd <= 0 {
-		return types
-	}
-	for i := range types {
-		for k := range types[i].Offerings {
-			o := &types[i].Offerings[k]
-			o.DeclaredUSD = n.Declared
-			if o.NodeUSD = usd; o.hasPrice() {
-				o.Price += usd
-			}
+	if usd := n.Total(); usd > 0 {
+		for _, t := range types {
+			addCost(t.Offerings, usd, n.Declared)
 		}
 	}
 	return types
@@ -114,15 +106,20 @@ func AddDeclaredCost(types []Type, usd float64) []Type {
 	out := slices.Clone(types)
 	for i := range out {
 		out[i].Offerings = slices.Clone(out[i].Offerings)
-		for k := range out[i].Offerings {
-			o := &out[i].Offerings[k]
-			o.NodeUSD, o.DeclaredUSD = o.NodeUSD+usd, o.DeclaredUSD+usd
-			if o.hasPrice() {
-				o.Price += usd
-			}
-		}
+		addCost(out[i].Offerings, usd, usd)
 	}
 	return out
+}
+
+// addCost adds what a node costs more per hour to the offerings, declared of it by the owner.
+func addCost(all []Offering, usd, declared float64) {
+	for k := range all {
+		o := &all[k]
+		o.NodeUSD, o.DeclaredUSD = o.NodeUSD+usd, o.DeclaredUSD+declared
+		if o.hasPrice() {
+			o.Price += usd
+		}
+	}
 }
 
 func (o Offering) hasPrice() bool { return o.PriceKnown() && (o.Price > 0 || o.Available) }

@@ -177,15 +177,13 @@ func (r *typeResolver) isUsable(f *Facts) (string, bool) {
 
 func (r *typeResolver) resolveType(f *Facts, arch string) Type {
 	reqs := r.typeRequirements(f, arch)
-	amounts := r.computeAmounts(f, arch)
 	t := Type{
-		Name: f.Name, Requirements: reqs, MaxPods: amounts.capacity.Pods,
-		Capacity: amounts.capacity, Allocatable: amounts.allocatable,
-		ImageID: r.imageFor(reqs), Reserved: amounts.reserved, EFADevices: f.efaDevices(),
+		Name: f.Name, Requirements: reqs, ImageID: r.imageFor(reqs), EFADevices: f.efaDevices(),
 		EBSVolumes: f.ebsVolumes(int64(len(r.class.Interfaces)), int64(len(r.class.Disks))),
 		PartOfGPU:  slices.ContainsFunc(f.GPUs, func(g Accelerator) bool { return g.Part }),
 	}
-	t.Offerings = r.listOfferings(f, cmp.Or(r.refusalReason(f, t.ImageID), amounts.why))
+	why := r.addAmounts(&t, f, arch)
+	t.Offerings = r.listOfferings(f, cmp.Or(r.refusalReason(f, t.ImageID), why))
 	return t
 }
 

@@ -31,18 +31,10 @@ const (
 	milliPerCore       int64 = 1000
 )
 
-// nodeAmounts holds the capacity of a node of a type, and what of it pods can use.
-type nodeAmounts struct {
-	capacity    resources.List
-	allocatable resources.List
-	reserved    KubeletReserved
-	why         string // why the kubelet's settings make no sense for the type, empty when they do
-}
-
 // kubeletLimits are the amounts that kubelet settings of the class take away, parsed.
 type kubeletLimits struct {
 	kube, system resources.List
-	kubeSet      [3]bool // whether cpu, memory and ephemeral storage in kube replace the computed ones
+	kubeSet      map[string]string // the resources whose amounts in kube replace the computed ones
 	memory, disk evictionThreshold
 	expressions  kubeletExpressions // of which kube and system hold nothing
 }
@@ -63,9 +55,7 @@ func newLimits(c Class) (kubeletLimits, error) {
 	if l.kube, err = parseReserved("kubeReserved", c.KubeReserved); err != nil {
 		return kubeletLimits{}, err
 	}
-	for i, name := range []string{resources.CPU, resources.Memory, resources.Ephemeral} {
-		_, l.kubeSet[i] = c.KubeReserved[name]
-	}
+	l.kubeSet = c.KubeReserved
 	if l.system, err = parseReserved("systemReserved", c.SystemReserved); err != nil {
 		return kubeletLimits{}, err
 	}
@@ -132,9 +122,9 @@ func (t evictionThreshold) bytesOf(total, unset int64) int64 {
 	return t.bytes
 }
 
-// computeAmounts computes what a node of the type has.
-func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
-	var why string
+// addAmounts adds what a node of the type has and what of it pods can use. It returns why the kubelet's settings make no
+// sense for the type, nothing when they do.
+func (r *typeResolver) addAmounts(t *Type, f *Facts, arch string) (why string) {
 	pods, err := r.maxPods(f)
 	if err != nil {
 		why = err.Error()
@@ -143,9 +133,8 @@ func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
 	if err != nil {
 		why = cmp.Or(why, err.Error())
 	}
-	memory := memoryEstimate(f, r.class.MemoryOverhead)
 	c := resources.List{
-		CPU: f.VCPU * milliPerCore, Memory: memory, Pods: pods,
+		CPU: f.VCPU * milliPerCore, Memory: memoryEstimate(f, r.class.MemoryOverhead), Pods: pods,
 		Ephemeral: r.ephemeralStorage(f), Extended: r.extendedResources(f, arch),
 	}
 	if mib, ok := r.class.LearnedMemoryMiB[f.Name]; ok {
@@ -156,11 +145,11 @@ func (r *typeResolver) computeAmounts(f *Facts, arch string) nodeAmounts {
 		Memory:    limits.memory.bytesOf(c.Memory, defaultEviction),
 		Ephemeral: limits.disk.bytesOf(c.Ephemeral, percentUp(c.Ephemeral, evictionPercent)),
 	})
-	a := c
-	a.CPU -= reserved.CPU
-	a.Memory -= reserved.Memory
-	a.Ephemeral -= reserved.Ephemeral
-	return nodeAmounts{capacity: c, allocatable: a, reserved: told, why: why}
+	t.Capacity, t.Allocatable, t.MaxPods, t.Reserved = c, c, pods, told
+	t.Allocatable.CPU -= reserved.CPU
+	t.Allocatable.Memory -= reserved.Memory
+	t.Allocatable.Ephemeral -= reserved.Ephemeral
+	return why
 }
 
 // memoryEstimate is the memory in bytes that the system will see: the nominal size less firmware and hypervisor.
@@ -236,14 +225,8 @@ func (r *typeResolver) reservedAmounts(f *Facts, pods int64, limits kubeletLimit
 	}
 	l := resources.List{CPU: reservedCPU(f.VCPU), Memory: reservedPerPod*pods + reservedMemory,
 		Ephemeral: reservedEphemeral}
-	if limits.kubeSet[0] {
-		l.CPU = limits.kube.CPU
-	}
-	if limits.kubeSet[1] {
-		l.Memory = limits.kube.Memory
-	}
-	if limits.kubeSet[2] {
-		l.Ephemeral = limits.kube.Ephemeral
+	for name := range limits.kubeSet {
+		l = l.With(name, limits.kube.Get(name))
 	}
 	return l
 }

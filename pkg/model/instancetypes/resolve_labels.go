@@ -121,14 +121,8 @@ func (b *requirementBuilder) addReservations(list []*Reservation) {
 		ids, kinds, interruptible = append(ids, r.ID), append(kinds, r.Kind),
 			append(interruptible, strconv.FormatBool(r.Interruptible))
 	}
-	b.addValues(LabelReservationID, distinctValues(ids)...)
-	b.addValues(LabelReservation, distinctValues(kinds)...)
-	b.addValues(LabelInterruptible, distinctValues(interruptible)...)
-}
-
-func distinctValues(values []string) []string {
-	slices.Sort(values)
-	return slices.Compact(values)
+	b.list = append(b.list, requirements.Of(LabelReservationID, ids...), requirements.Of(LabelReservation, kinds...),
+		requirements.Of(LabelInterruptible, interruptible...))
 }
 
 // capacityTypes appends the ways in which the type is sold without a reservation, sorted.

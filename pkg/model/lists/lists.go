@@ -3,6 +3,7 @@ package lists
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 )
 
@@ -41,6 +42,14 @@ func Where[S ~[]E, E any](items S, ok func(E) bool) []E {
 		}
 	}
 	return out
+}
+
+// Find returns the first item that ok accepts, and whether there is one.
+func Find[S ~[]E, E any](items S, ok func(E) bool) (first E, found bool) {
+	if i := slices.IndexFunc(items, ok); i >= 0 {
+		return items[i], true
+	}
+	return first, false
 }
 
 // Count returns how many items ok accepts.

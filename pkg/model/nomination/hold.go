@@ -10,6 +10,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -93,12 +94,7 @@ func canNominate(pods map[string]*cluster.Pod, names []string) bool {
 
 // TaintOf returns the taint that holds the claim's node; ok is false when it is not held from its birth.
 func TaintOf(c cluster.Claim) (t cluster.Taint, ok bool) {
-	for _, t := range c.StartupTaints {
-		if t.IsNomination() {
-			return t, true
-		}
-	}
-	return t, false
+	return lists.Find(c.StartupTaints, cluster.Taint.IsNomination)
 }
 
 // AtBoot returns the taints as a kubelet registers with them: a hold is that of all held nodes.

@@ -6,6 +6,8 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // Operator says how the values of a requirement are meant.
@@ -142,11 +144,11 @@ func (r Requirement) Intersect(o Requirement) Requirement {
 		out.Not = false
 	case r.Not && o.Not:
 		out.Min, out.Max = lo, hi
-		out.Values = keepValues(sortedValues(append(slices.Clone(r.Values), o.Values...)), out.withinBounds)
+		out.Values = lists.Where(sortedValues(append(slices.Clone(r.Values), o.Values...)), out.withinBounds)
 	case r.Not:
-		out.Values = keepValues(o.Values, r.Has)
+		out.Values = lists.Where(o.Values, r.Has)
 	default:
-		out.Values = keepValues(r.Values, o.Has)
+		out.Values = lists.Where(r.Values, o.Has)
 	}
 	out.Present = out.AllowsAbsent() && !(r.AllowsAbsent() && o.AllowsAbsent())
 	return out
@@ -164,18 +166,9 @@ func (r Requirement) Overlaps(o Requirement) bool {
 	case r.Not && o.Not:
 		return true
 	case r.Not:
-		return r.hasAny(o.Values)
+		return slices.ContainsFunc(o.Values, r.Has)
 	}
-	return o.hasAny(r.Values)
-}
-
-func (r Requirement) hasAny(values []string) bool {
-	for _, v := range values {
-		if r.Has(v) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(r.Values, o.Has)
 }
 
 // Matches reports whether a thing with these labels satisfies the requirement.
@@ -274,16 +267,6 @@ func sortedValues(values []string) []string {
 	out := slices.Clone(values)
 	slices.Sort(out)
 	return slices.Compact(out)
-}
-
-func keepValues(values []string, ok func(string) bool) []string {
-	var out []string
-	for _, v := range values {
-		if ok(v) {
-			out = append(out, v)
-		}
-	}
-	return out
 }
 
 func largerBound(a, b *int64) *int64 {

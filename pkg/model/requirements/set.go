@@ -7,6 +7,8 @@ import (
 	"maps"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // Set is a conjunction of requirements, at most one for a key. The zero value allows everything.
@@ -113,12 +115,7 @@ func (s Set) Labels() map[string]string {
 // Matches reports whether a thing with these labels satisfies every requirement (absent labels satisfy only NotIn and
 // DoesNotExist).
 func (s Set) Matches(labels map[string]string) bool {
-	for _, r := range s.list {
-		if !r.Matches(labels) {
-			return false
-		}
-	}
-	return true
+	return !slices.ContainsFunc(s.list, func(r Requirement) bool { return !r.Matches(labels) })
 }
 
 // Intersects reports whether s and o conflict on no key.
@@ -174,22 +171,12 @@ func (s Set) Within(o Set, absent func(key string) bool) bool {
 
 // Impossible returns the requirements that nothing satisfies.
 func (s Set) Impossible() []Requirement {
-	var out []Requirement
-	for _, r := range s.list {
-		if r.Impossible() {
-			out = append(out, r)
-		}
-	}
-	return out
+	return lists.Where(s.list, Requirement.Impossible)
 }
 
 // String prints all requirements, joined by "and".
 func (s Set) String() string {
-	parts := make([]string, len(s.list))
-	for i, r := range s.list {
-		parts[i] = r.String()
-	}
-	return strings.Join(parts, " and ")
+	return strings.Join(lists.Of(s.list, Requirement.String), " and ")
 }
 
 // MarshalJSON writes the requirements as a list sorted by key.

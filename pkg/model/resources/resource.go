@@ -9,6 +9,8 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // Names of the resources that have a field of their own in List.
@@ -153,26 +155,13 @@ func timesBounded(a, n int64) int64 {
 
 // FitsIn reports whether every amount of l is at most that of room.
 func (l List) FitsIn(room List) bool {
-	if l.CPU > room.CPU || l.Memory > room.Memory || l.Ephemeral > room.Ephemeral || l.Pods > room.Pods {
-		return false
-	}
-	for _, e := range l.Extended {
-		if e.Count > room.Get(e.Name) {
-			return false
-		}
-	}
-	return true
+	return l.CPU <= room.CPU && l.Memory <= room.Memory && l.Ephemeral <= room.Ephemeral && l.Pods <= room.Pods &&
+		!slices.ContainsFunc(l.Extended, func(e Extended) bool { return e.Count > room.Get(e.Name) })
 }
 
 // Short names the resources of which room has less than l needs, in a fixed order.
 func (l List) Short(room List) []string {
-	var short []string
-	for _, n := range l.Names() {
-		if l.Get(n) > room.Get(n) {
-			short = append(short, n)
-		}
-	}
-	return short
+	return lists.Where(l.Names(), func(n string) bool { return l.Get(n) > room.Get(n) })
 }
 
 // IsZero reports whether l holds nothing.
@@ -188,11 +177,7 @@ func (l List) Negative() bool {
 
 // String prints the non-zero amounts, such as "cpu=1500m memory=512Mi pods=1".
 func (l List) String() string {
-	var parts []string
-	for _, n := range l.Names() {
-		parts = append(parts, n+"="+Format(n, l.Get(n)))
-	}
-	return strings.Join(parts, " ")
+	return strings.Join(lists.Of(l.Names(), func(n string) string { return n + "=" + Format(n, l.Get(n)) }), " ")
 }
 
 // Format prints an amount of the named resource with its unit, as a Kubernetes quantity.

@@ -1,6 +1,10 @@
 package timeseries
 
-import "slices"
+import (
+	"slices"
+
+	"joiner.sh/pkg/model/lists"
+)
 
 // Kind is the type of a metric.
 type Kind int
@@ -34,12 +38,7 @@ type Family struct {
 
 // FindFamily returns the metric of that name.
 func FindFamily(name string) (Family, bool) {
-	all := Families()
-	i := slices.IndexFunc(all, func(f Family) bool { return f.Name == name })
-	if i < 0 {
-		return Family{}, false
-	}
-	return all[i], true
+	return lists.Find(Families(), func(f Family) bool { return f.Name == name })
 }
 
 // Families are all metrics that may be sent.

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"maps"
 	"slices"
-	"strings"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
@@ -131,7 +130,7 @@ func (o *observer) countCreated(c cluster.Claim, reasons map[string]string) {
 	reason := cmp.Or(reasons[c.Annotations[v1.AnnotationReplaces]], "provisioned")
 	o.Totals.Count(claimsCreated, 1, "reason", reason, "nodepool", c.Pool, "min_values_relaxed",
 		cmp.Or(c.Annotations[v1.AnnotationMinValuesRelaxed], "false"))
-	planned := plannedPods(c)
+	planned := lists.SetOf(c.NominatedPods())
 	for _, p := range o.s.Pods {
 		if planned[p.Key()] && !p.Virtual {
 			o.Totals.Measure(podsDecision, c.Created.Sub(p.Created), o.s.Now)
@@ -186,7 +185,7 @@ func (o *observer) disruptionReason(c cluster.Claim, reasons map[string]string) 
 	if reason := c.Annotations[v1.AnnotationDeletionReason]; reason != "" {
 		return reason
 	}
-	return reasons[commandID(c)]
+	return reasons[c.Disruption()]
 }
 
 // countGone counts a NodeClaim that is there no more.
@@ -254,7 +253,7 @@ func (o *observer) measurePod(family string, from, to time.Time, labels ...strin
 func plannedSince(claims []cluster.Claim) map[string]time.Time {
 	out := map[string]time.Time{}
 	for _, c := range claims {
-		for key := range plannedPods(c) {
+		for _, key := range c.NominatedPods() {
 			out[key] = c.Created
 		}
 	}
@@ -303,17 +302,6 @@ func (o *observer) forgetPools() {
 		there[c.Pool] = true
 	}
 	o.Totals.keepPools(there)
-}
-
-// plannedPods are the pods, as namespace/name, that the NodeClaim was made for.
-func plannedPods(c cluster.Claim) map[string]bool {
-	out := map[string]bool{}
-	for _, key := range strings.Split(c.Annotations[v1.AnnotationNominatedPods], ",") {
-		if key != "" {
-			out[key] = true
-		}
-	}
-	return out
 }
 
 // podsToMove counts by node the pods that will need another one when theirs goes.

@@ -8,26 +8,12 @@ import (
 	"joiner.sh/pkg/model/cluster"
 )
 
-// command holds the fields that are read of the annotation of a disruption.
-type command struct {
-	ID     string `json:"id"`
-	Reason string `json:"reason"`
-}
-
-func commandOf(c cluster.Claim) (out command) {
-	if err := json.Unmarshal([]byte(c.Annotations[v1.AnnotationDisruptionCommand]), &out); err != nil {
-		return command{} // none, or one that nobody can read
-	}
-	return out
-}
-
-func commandID(c cluster.Claim) string { return commandOf(c).ID }
-
 // commandReasons are the reasons of the disruptions under way, in lower case, by the ID of the command.
 func commandReasons(claims []cluster.Claim) map[string]string {
 	out := map[string]string{}
 	for _, c := range claims {
-		if k := commandOf(c); k.ID != "" {
+		var k struct{ ID, Reason string }
+		if json.Unmarshal([]byte(c.Annotations[v1.AnnotationDisruptionCommand]), &k) == nil && k.ID != "" {
 			out[k.ID] = strings.ToLower(k.Reason)
 		}
 	}

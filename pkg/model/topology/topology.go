@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -123,11 +124,9 @@ func selectorText(s *cluster.Selector) string {
 	if s == nil {
 		return "|nothing"
 	}
-	parts := make([]string, len(s.Requirements))
-	for i, r := range s.Requirements {
-		parts[i] = fmt.Sprintf("%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
-	}
-	return "|" + strings.Join(parts, "&")
+	return "|" + strings.Join(lists.Of(s.Requirements, func(r requirements.Requirement) string {
+		return fmt.Sprintf("%s %t %t %q", r.Key, r.Not, r.Present, r.Values)
+	}), "&")
 }
 
 // CountedNodes returns a pod that asks of nodes what they need for a spread of p to count them: what the policies of
