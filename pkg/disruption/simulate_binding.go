@@ -52,10 +52,7 @@ func (st *State) simulatedNode(l plan.Launch, name string) *simulator.Node {
 // podOf returns the pod of that key, nil when there is none.
 func (st *State) podOf(key string) *cluster.Pod {
 	if st.podBy == nil {
-		st.podBy = make(map[string]*cluster.Pod, len(st.snapshot.Pods))
-		for i := range st.snapshot.Pods {
-			st.podBy[st.snapshot.Pods[i].Key()] = &st.snapshot.Pods[i]
-		}
+		st.podBy = lists.Pointers(st.snapshot.Pods, func(p *cluster.Pod) string { return p.Key() })
 	}
 	return st.podBy[key]
 }

@@ -7,22 +7,16 @@ import (
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
 // gib is a gibibyte in bytes.
 const gib = int64(1) << 30
-
-// valueOf returns the value that a pointer points to, the zero value for none.
-func valueOf[T any](p *T) (v T) {
-	if p != nil {
-		v = *p
-	}
-	return v
-}
 
 // DescribeClass says what of an EC2NodeClass changes how instance types look, as its status resolves it.
 // MemoryOverhead, ReservedENIs and what reservations and subnets have room for do not come from the object; the caller
@@ -35,11 +29,11 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		HashVersion:    n.Annotations[awsv1.AnnotationHashVersion],
 		Family:         n.ResolvedAMIFamily(),
 		EphemeralBytes: ephemeralBytes(n),
-		RAID0:          valueOf(n.Spec.InstanceStorePolicy) == awsv1.InstanceStorePolicyRAID0,
+		RAID0:          ptr.Deref(n.Spec.InstanceStorePolicy, "") == awsv1.InstanceStorePolicyRAID0,
 		NitroOnly:      n.Spec.ConnectionTracking != nil,
-		Prefixes:       valueOf(n.Spec.IPPrefixCount) > 0,
+		Prefixes:       ptr.Deref(n.Spec.IPPrefixCount, 0) > 0,
 		Disks:          disksOf(n),
-		PublicIPv4:     valueOf(n.Spec.AssociatePublicIPAddress),
+		PublicIPv4:     ptr.Deref(n.Spec.AssociatePublicIPAddress, false),
 	}
 	if o := n.Spec.CPUOptions; o != nil && o.NestedVirtualization != nil {
 		out.NestedVirtualization = *o.NestedVirtualization == "enabled"
@@ -54,24 +48,18 @@ func DescribeClass(n *awsv1.EC2NodeClass) instancetypes.Class {
 		out.ZoneIDs[s.Zone] = s.ZoneID
 		out.Subnets = append(out.Subnets, instancetypes.Subnet{ID: s.ID, Zone: s.Zone})
 	}
-	for _, g := range n.Status.SecurityGroups {
-		out.SecurityGroups = append(out.SecurityGroups, g.ID)
-	}
+	out.SecurityGroups = lists.Of(n.Status.SecurityGroups, func(g awsv1.SecurityGroup) string { return g.ID })
 	slices.Sort(out.SecurityGroups)
 	if g := n.Spec.PlacementGroupSelector; g != nil {
 		out.Placement = &instancetypes.Placement{ID: g.ID, Name: g.Name}
 	}
-	for _, a := range n.Status.AMIs {
-		out.Images = append(out.Images, imageFrom(a))
-	}
+	out.Images = lists.Of(n.Status.AMIs, imageFrom)
 	for _, v := range KubeletVersions(n.Status.AMIs) {
 		if minor, err := minorOf(v); err == nil && (out.KubeletMinor == 0 || int64(minor) < out.KubeletMinor) {
 			out.KubeletMinor = int64(minor)
 		}
 	}
-	for _, r := range n.Status.CapacityReservations {
-		out.Reservations = append(out.Reservations, reservationFrom(r))
-	}
+	out.Reservations = lists.Of(n.Status.CapacityReservations, reservationFrom)
 	slices.SortFunc(out.Reservations, func(a, b instancetypes.Reservation) int { return cmp.Compare(a.ID, b.ID) })
 	for _, i := range n.Spec.NetworkInterfaces {
 		if i != nil {
@@ -92,9 +80,7 @@ func addKubelet(out *instancetypes.Class, k *awsv1.KubeletConfiguration) {
 		out.MaxPods = &n
 	}
 	out.MaxPodsExpression = k.MaxPodsExpression()
-	if k.PodsPerCore != nil {
-		out.PodsPerCore = int64(*k.PodsPerCore)
-	}
+	out.PodsPerCore = int64(ptr.Deref(k.PodsPerCore, 0))
 	out.KubeReserved, out.SystemReserved, out.EvictionHard = k.KubeReserved, k.SystemReserved, k.EvictionHard
 }
 
@@ -186,23 +172,11 @@ func disksOf(n *awsv1.EC2NodeClass) []instancetypes.Disk {
 	}
 	var out []instancetypes.Disk
 	for _, m := range n.Spec.BlockDeviceMappings {
-		if m == nil || m.EBS == nil {
-			continue
+		if m != nil && m.EBS != nil {
+			out = append(out, instancetypes.Disk{Device: ptr.Deref(m.DeviceName, ""), GiB: m.EBS.SizeGiB(),
+				Type: ptr.Deref(m.EBS.VolumeType, "gp2"), IOPS: ptr.Deref(m.EBS.IOPS, 0),
+				MiBps: ptr.Deref(m.EBS.Throughput, 0)})
 		}
-		d := instancetypes.Disk{Type: "gp2", GiB: m.EBS.SizeGiB()}
-		if m.DeviceName != nil {
-			d.Device = *m.DeviceName
-		}
-		if m.EBS.VolumeType != nil {
-			d.Type = *m.EBS.VolumeType
-		}
-		if m.EBS.IOPS != nil {
-			d.IOPS = *m.EBS.IOPS
-		}
-		if m.EBS.Throughput != nil {
-			d.MiBps = *m.EBS.Throughput
-		}
-		out = append(out, d)
 	}
 	return out
 }

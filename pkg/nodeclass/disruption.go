@@ -1,15 +1,19 @@
 package nodeclass
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/annotations"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // ReadDisruption reads when nodes of the pool may be replaced by choice. While its Message says what cannot be
@@ -17,10 +21,8 @@ import (
 func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 	d := p.Spec.Disruption
 	said, problems := annotations.ReadPool(p.Annotations)
-	out := cluster.Disruption{Policy: string(d.ConsolidationPolicy), TimeZone: said.TimeZone}
-	if out.Policy == "" {
-		out.Policy = string(v1.ConsolidationWhenEmptyOrUnderutilized)
-	}
+	out := cluster.Disruption{TimeZone: said.TimeZone,
+		Policy: string(cmp.Or(d.ConsolidationPolicy, v1.ConsolidationWhenEmptyOrUnderutilized))}
 	switch after := d.ConsolidateAfter; {
 	case after.Duration != nil:
 		out.After = *after.Duration
@@ -28,13 +30,8 @@ func ReadDisruption(p *v1.NodePool) cluster.Disruption {
 		out.Never = true
 	}
 	for _, b := range d.Budgets {
-		n := cluster.NodeBudget{Every: b.Reasons == nil, Nodes: b.Nodes}
-		for _, r := range b.Reasons {
-			n.Reasons = append(n.Reasons, string(r))
-		}
-		if b.Schedule != nil {
-			n.Schedule = *b.Schedule
-		}
+		n := cluster.NodeBudget{Every: b.Reasons == nil, Nodes: b.Nodes, Schedule: ptr.Deref(b.Schedule, ""),
+			Reasons: lists.Of(b.Reasons, func(r v1.DisruptionReason) string { return string(r) })}
 		if b.Duration != nil {
 			n.Duration = b.Duration.Duration
 		}

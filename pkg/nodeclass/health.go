@@ -8,6 +8,7 @@ import (
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // The health of registrations.
@@ -45,12 +46,7 @@ func RecordRegistrations(p *v1.NodePool, outcomes []cluster.Registration, now ti
 }
 
 func failureMessages(ring []string) (n int) {
-	for _, e := range ring {
-		if strings.HasPrefix(e, "failed:") {
-			n++
-		}
-	}
-	return n
+	return lists.Count(ring, func(e string) bool { return strings.HasPrefix(e, "failed:") })
 }
 
 func judgeDisruption(p *v1.NodePool, o cluster.Registration, failed int, now time.Time) {

@@ -10,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 const (
@@ -75,12 +76,10 @@ func recallShortfalls(c *awsv1.EC2NodeClass) (m observedShortfalls) {
 }
 
 // shortfallsOf returns the observations of the class with which types are to be resolved.
-func shortfallsOf(c *awsv1.EC2NodeClass) (out []instancetypes.Observation) {
+func shortfallsOf(c *awsv1.EC2NodeClass) []instancetypes.Observation {
 	if c.Annotations[v1.AnnotationObservedShortfalls] == "" {
 		return nil
 	}
-	for _, o := range recallShortfalls(c).Seen {
-		out = append(out, o.Observation)
-	}
-	return out
+	return lists.Of(recallShortfalls(c).Seen,
+		func(o shortObservation) instancetypes.Observation { return o.Observation })
 }

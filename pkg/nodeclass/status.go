@@ -123,15 +123,13 @@ func updateSubnets(c *awsv1.EC2NodeClass, r Resolved, now time.Time) {
 		return
 	}
 	conditions := c.StatusConditions()
-	c.Status.Subnets = nil
 	found := slices.Clone(r.Subnets)
 	slices.SortFunc(found, func(a, b Subnet) int {
 		return cmp.Or(cmp.Compare(b.Free, a.Free),
 			cmp.Compare(a.ID, b.ID))
 	})
-	for _, s := range found {
-		c.Status.Subnets = append(c.Status.Subnets, awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID})
-	}
+	c.Status.Subnets = lists.Of(found,
+		func(s Subnet) awsv1.Subnet { return awsv1.Subnet{ID: s.ID, Zone: s.Zone, ZoneID: s.ZoneID} })
 	if len(found) == 0 {
 		terms := lists.Of(c.Spec.SubnetSelectorTerms,
 			func(t awsv1.SubnetSelectorTerm) string { return termText(t.ID, "", t.Tags) })
@@ -246,7 +244,7 @@ func pendingConditions(c *awsv1.EC2NodeClass, status metav1.ConditionStatus) []m
 func newestImages(images []Image) []awsv1.AMI {
 	sorted := slices.Clone(images)
 	slices.SortFunc(sorted, func(a, b Image) int {
-		return cmp.Or(imageBefore(!a.Deprecated, !b.Deprecated), b.Created.Compare(a.Created),
+		return cmp.Or(lists.TrueFirst(!a.Deprecated, !b.Deprecated), b.Created.Compare(a.Created),
 			cmp.Compare(b.Name, a.Name), cmp.Compare(a.ID, b.ID), cmp.Compare(a.requirementsKey(), b.requirementsKey()))
 	})
 	seen := map[string]bool{}
@@ -261,12 +259,9 @@ func newestImages(images []Image) []awsv1.AMI {
 		return cmp.Or(b.Created.Compare(a.Created), cmp.Compare(a.ID, b.ID),
 			cmp.Compare(a.requirementsKey(), b.requirementsKey()))
 	})
-	var out []awsv1.AMI
-	for _, i := range kept {
-		out = append(out, awsv1.AMI{ID: i.ID, Name: i.Name, Deprecated: i.Deprecated,
-			Requirements: i.imageRequirements()})
-	}
-	return out
+	return lists.Of(kept, func(i Image) awsv1.AMI {
+		return awsv1.AMI{ID: i.ID, Name: i.Name, Deprecated: i.Deprecated, Requirements: i.imageRequirements()}
+	})
 }
 
 // imageRequirements are the image's needs with its architecture, sorted by the key's length and then by the key.
@@ -281,16 +276,6 @@ func (i Image) imageRequirements() []corev1.NodeSelectorRequirement {
 
 // requirementsKey is the same for images with the same requirements.
 func (i Image) requirementsKey() string { return fmt.Sprint(i.imageRequirements()) }
-
-func imageBefore(a, b bool) int {
-	switch {
-	case a == b:
-		return 0
-	case a:
-		return -1
-	}
-	return 1
-}
 
 func imageTerms(c *awsv1.EC2NodeClass) string {
 	var out []string

@@ -62,6 +62,26 @@ func Count[S ~[]E, E any](items S, ok func(E) bool) (n int) {
 	return n
 }
 
+// TrueFirst compares for an order in which what is true comes first.
+func TrueFirst(a, b bool) int {
+	switch {
+	case a == b:
+		return 0
+	case a:
+		return -1
+	}
+	return 1
+}
+
+// Pointers returns pointers to the items by their keys; of several with one key the last.
+func Pointers[S ~[]E, E any, K comparable](items S, key func(*E) K) map[K]*E {
+	out := make(map[K]*E, len(items))
+	for i := range items {
+		out[key(&items[i])] = &items[i]
+	}
+	return out
+}
+
 // Set returns the keys of the items.
 func Set[S ~[]E, E any, K comparable](items S, key func(E) K) map[K]bool {
 	out := make(map[K]bool, len(items))

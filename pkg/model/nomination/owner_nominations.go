@@ -1,14 +1,15 @@
 package nomination
 
 import (
+	"cmp"
 	"fmt"
-	api "joiner.sh/pkg/api/v1"
 	"maps"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
@@ -130,13 +131,7 @@ func podsByOwner(pods []cluster.Pod, leaving map[string]bool) map[string][]clust
 	}
 	for _, list := range out {
 		slices.SortFunc(list, func(a, b cluster.Pod) int {
-			if x, y := a.NodeName == "", b.NodeName == ""; x != y {
-				if x {
-					return -1
-				}
-				return 1
-			}
-			return strings.Compare(a.Key(), b.Key())
+			return cmp.Or(lists.TrueFirst(a.NodeName == "", b.NodeName == ""), strings.Compare(a.Key(), b.Key()))
 		})
 	}
 	return out

@@ -6,6 +6,7 @@ package awserrors
 
 import (
 	"errors"
+	"slices"
 	"strings"
 )
 
@@ -65,34 +66,23 @@ func AlreadyExists(code string) bool {
 // IsThrottled reports whether the code says that a call came too soon after others. The SDK tries again on the same
 // codes.
 func IsThrottled(code string) bool {
-	switch code {
-	case "RequestLimitExceeded", "Throttling", "ThrottlingException", "ThrottledException", "TooManyRequestsException",
-		"RequestThrottled",
-		"RequestThrottledException", "EC2ThrottledException", "SlowDown", "BandwidthLimitExceeded",
-		"LimitExceededException",
-		"PriorRequestNotComplete", "ProvisionedThroughputExceededException", "TransactionInProgressException":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"RequestLimitExceeded", "Throttling", "ThrottlingException",
+		"ThrottledException", "TooManyRequestsException", "RequestThrottled", "RequestThrottledException",
+		"EC2ThrottledException", "SlowDown", "BandwidthLimitExceeded", "LimitExceededException",
+		"PriorRequestNotComplete", "ProvisionedThroughputExceededException", "TransactionInProgressException"}, code)
 }
 
 // IsServerFault reports whether the code says that EC2 itself failed ("Error codes for the Amazon EC2 API", server
 // error codes), so that it is no answer to what was asked.
 func IsServerFault(code string) bool {
-	switch code {
-	case "InternalError", "InternalFailure", "ServiceUnavailable", "ServerInternal", "Unavailable":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"InternalError", "InternalFailure", "ServiceUnavailable", "ServerInternal",
+		"Unavailable"}, code)
 }
 
 // IsDenied reports whether the code says that no policy allows the call.
 func IsDenied(code string) bool {
-	switch code {
-	case "UnauthorizedOperation", "AccessDenied", "AccessDeniedException", "AuthFailure":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"UnauthorizedOperation", "AccessDenied", "AccessDeniedException",
+		"AuthFailure"}, code)
 }
 
 // IsUnreadable reports whether the code says that what is stored in S3 may not be read, by a policy or because the key
@@ -126,44 +116,29 @@ func IsAboutType(code string) bool {
 // IsAboutOffering reports whether the code may refuse one offering of a launch and not the others, when the answer
 // names it.
 func IsAboutOffering(code string) bool {
-	switch code {
-	case "OptInRequired", "PendingVerification", "InstanceLimitExceeded", "InsufficientHostCapacity":
-		return true
-	}
-	return IsAboutType(code)
+	return slices.Contains([]string{"OptInRequired", "PendingVerification", "InstanceLimitExceeded",
+		"InsufficientHostCapacity"}, code) || IsAboutType(code)
 }
 
 // IsMalformed reports whether the code says that AWS does not understand a value of the request. An image id that could
 // be none is Missing.
 func IsMalformed(code string) bool {
-	switch code {
-	case "ValidationException", "ValidationError", "InvalidParameterValue", "InvalidParameter", "InvalidFilter":
-		return true
-	}
-	return strings.HasSuffix(code, ".Malformed") && code != malformedImage
+	return slices.Contains([]string{"ValidationException", "ValidationError", "InvalidParameterValue",
+		"InvalidParameter", "InvalidFilter"}, code) || strings.HasSuffix(code, ".Malformed") && code != malformedImage
 }
 
 // IsQuota reports whether the owner of the account can mend what the code says: a quota is used up, or the addresses of
 // a subnet.
 func IsQuota(code string) bool {
-	switch code {
-	case "VcpuLimitExceeded", "InstanceLimitExceeded", "MaxSpotInstanceCountExceeded", "MaxFleetCountExceeded",
-		NoAddresses:
-		return true
-	}
-	return false
+	return slices.Contains([]string{"VcpuLimitExceeded", "InstanceLimitExceeded",
+		"MaxSpotInstanceCountExceeded", "MaxFleetCountExceeded", NoAddresses}, code)
 }
 
 // NoCapacity reports whether the code means that an offering is refused for lack of capacity or quota (ICE codes).
 func NoCapacity(code string) bool {
-	switch code {
-	case "InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded", "VcpuLimitExceeded", "UnfulfillableCapacity",
-		"Unsupported",
-		NoAddresses, "MaxFleetCountExceeded", "ReservationCapacityExceeded",
-		"InvalidCapacityReservationState.Unavailable", "SpotMaxPriceTooLow":
-		return true
-	}
-	return false
+	return slices.Contains([]string{"InsufficientInstanceCapacity", "MaxSpotInstanceCountExceeded",
+		"VcpuLimitExceeded", "UnfulfillableCapacity", "Unsupported", NoAddresses, "MaxFleetCountExceeded",
+		"ReservationCapacityExceeded", "InvalidCapacityReservationState.Unavailable", "SpotMaxPriceTooLow"}, code)
 }
 
 // longest is the largest number of bytes that people are shown of an error that is not understood.
@@ -184,11 +159,7 @@ type reasonRule struct {
 func LaunchFailureReason(err error) (reason, message string) {
 	text := err.Error()
 	for _, v := range reasonRules() {
-		hit := true
-		for _, part := range v.all {
-			hit = hit && strings.Contains(text, part)
-		}
-		if hit {
+		if !slices.ContainsFunc(v.all, func(part string) bool { return !strings.Contains(text, part) }) {
 			return v.reason, v.message
 		}
 	}

@@ -115,11 +115,6 @@ type (
 		Config awsv1.KubeletConfiguration `json:"config"`
 		Flags  []string                   `json:"flags,omitempty"`
 	}
-	nodeTaint struct {
-		Key    string `json:"key"`
-		Value  string `json:"value,omitempty"`
-		Effect string `json:"effect"`
-	}
 )
 
 // kubeletFile is the kubelet's configuration with the taints of the node, which no class can set.
@@ -133,11 +128,7 @@ func kubeletFile(in Input) (awsv1.KubeletConfiguration, error) {
 	if len(in.Node.taints) == 0 {
 		return file, nil
 	}
-	taints := make([]nodeTaint, len(in.Node.taints))
-	for i, t := range in.Node.taints {
-		taints[i] = nodeTaint{Key: t.Key, Value: t.Value, Effect: t.Effect}
-	}
-	text, err := json.Marshal(taints)
+	text, err := json.Marshal(in.Node.taints)
 	if err != nil {
 		return file, malformedError("write the node's taints: %v", err)
 	}

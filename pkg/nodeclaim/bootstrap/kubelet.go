@@ -8,6 +8,8 @@ import (
 	"strings"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // kubeletAmount matches an amount or a threshold of the kubelet's configuration, and the name of one.
@@ -51,13 +53,7 @@ func kubeletArgs(in Input) string {
 	k := in.Kubelet
 	args := []string{fmt.Sprintf(`--node-labels="%s"`, joinPairs(in.Node.nodeLabels(), "="))}
 	if len(in.Node.taints) > 0 {
-		taints := make([]string, len(in.Node.taints))
-		for i, t := range in.Node.taints {
-			taints[i] = t.Key + ":" + t.Effect
-			if t.Value != "" {
-				taints[i] = t.Key + "=" + t.Value + ":" + t.Effect
-			}
-		}
+		taints := lists.Of(in.Node.taints, cluster.Taint.String)
 		args = append(args, fmt.Sprintf(`--register-with-taints="%s"`, strings.Join(taints, ",")))
 	}
 	args = append(args, fmt.Sprintf("--max-pods=%d", in.maxPods()))

@@ -1,12 +1,14 @@
 package interruption
 
 import (
+	"cmp"
 	"strings"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Kind is the subject of a notice, in the words of the metrics.
@@ -291,13 +293,7 @@ func owningClaim(instance string, claims []cluster.Claim) (best cluster.Claim, f
 }
 
 func deletingLast(a, b cluster.Claim) int {
-	if a.Deleting.IsZero() != b.Deleting.IsZero() {
-		if a.Deleting.IsZero() {
-			return -1
-		}
-		return 1
-	}
-	return strings.Compare(a.Name, b.Name)
+	return cmp.Or(lists.TrueFirst(a.Deleting.IsZero(), b.Deleting.IsZero()), strings.Compare(a.Name, b.Name))
 }
 
 func reasonText(t time.Time) string { return t.UTC().Format(time.RFC3339) }

@@ -8,6 +8,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -48,13 +49,7 @@ func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingR
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b PendingReplacement) int {
-		if due := a.Leave.isDue(s.Now); due != b.Leave.isDue(s.Now) {
-			if due {
-				return -1
-			}
-			return 1
-		}
-		return cmp.Or(a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since),
+		return cmp.Or(lists.TrueFirst(a.Leave.isDue(s.Now), b.Leave.isDue(s.Now)), a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since),
 			cmp.Compare(a.Claim, b.Claim))
 	})
 	spendBudgets(s, out)

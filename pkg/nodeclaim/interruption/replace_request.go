@@ -67,11 +67,8 @@ func LeaveOf(c cluster.Claim) ReplaceRequest {
 		return ReplaceRequest{}
 	}
 	since, err := time.Parse(time.RFC3339, words[1])
-	if err != nil {
-		return ReplaceRequest{}
-	}
-	until, err := time.Parse(time.RFC3339, words[2])
-	if err != nil {
+	until, err2 := time.Parse(time.RFC3339, words[2])
+	if err != nil || err2 != nil {
 		return ReplaceRequest{}
 	}
 	return ReplaceRequest{Cause: Kind(words[0]), Since: since, Until: until}

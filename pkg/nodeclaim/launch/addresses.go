@@ -1,9 +1,6 @@
 package launch
 
-import (
-	"joiner.sh/pkg/model/instancetypes"
-	"joiner.sh/pkg/model/lists"
-)
+import "joiner.sh/pkg/model/instancetypes"
 
 // subnetOfZone picks one subnet for each zone: that with most addresses to spare, of several the first of the status,
 // which lists those with most free addresses first. A zone without a subnet that takes another node has none.
@@ -36,15 +33,7 @@ func withSpareAddresses(in Input, cs []candidate) []candidate {
 			roomy[o.CapacityType] = roomy[o.CapacityType] || !cramped(o)
 		}
 	}
-	var out []candidate
-	for _, c := range cs {
-		kept := lists.Where(c.offerings,
-			func(o instancetypes.Offering) bool { return !roomy[o.CapacityType] || !cramped(o) })
-		if c.offerings = kept; len(kept) > 0 {
-			out = append(out, c)
-		}
-	}
-	return out
+	return withOfferings(cs, func(o instancetypes.Offering) bool { return !roomy[o.CapacityType] || !cramped(o) })
 }
 
 // TakenAddresses returns the number of addresses that a node of the order may take in each subnet that it may get into.

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
@@ -94,10 +95,7 @@ func readinessUnknown(c *awsv1.EC2NodeClass) bool {
 }
 
 func profileName(c *awsv1.EC2NodeClass) string {
-	if c.Status.InstanceProfile == "" && c.Spec.InstanceProfile != nil {
-		return *c.Spec.InstanceProfile
-	}
-	return c.Status.InstanceProfile
+	return cmp.Or(c.Status.InstanceProfile, ptr.Deref(c.Spec.InstanceProfile, ""))
 }
 
 // capacityType is the first of reserved and spot that any candidate is to be had as, else on-demand. This is how a

@@ -4,8 +4,11 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 // blockDevices are the volumes: the class's, else those of the image family.
@@ -15,25 +18,23 @@ func blockDevices(c *awsv1.EC2NodeClass) []BlockDevice {
 	}
 	var out []BlockDevice
 	for _, m := range c.Spec.BlockDeviceMappings {
-		if m == nil || m.EBS == nil {
-			continue
+		if m != nil && m.EBS != nil {
+			out = append(out, blockDevice(m))
 		}
-		out = append(out, blockDevice(m))
 	}
 	return out
 }
 
 func blockDevice(m *awsv1.BlockDeviceMapping) BlockDevice {
 	e := m.EBS
-	b := BlockDevice{
-		Device: valueOrZero(m.DeviceName), VolumeType: valueOrZero(e.VolumeType), KMSKeyID: valueOrZero(e.KMSKeyID),
-		SnapshotID: valueOrZero(e.SnapshotID),
-		IOPS:       int32(valueOrZero(e.IOPS)), Throughput: int32(valueOrZero(e.Throughput)),
-		VolumeInitializationRate: valueOrZero(e.VolumeInitializationRate),
+	return BlockDevice{
+		SizeGiB: int32(e.SizeGiB()),
+		Device:  ptr.Deref(m.DeviceName, ""), VolumeType: ptr.Deref(e.VolumeType, ""), KMSKeyID: ptr.Deref(e.KMSKeyID, ""),
+		SnapshotID: ptr.Deref(e.SnapshotID, ""),
+		IOPS:       int32(ptr.Deref(e.IOPS, 0)), Throughput: int32(ptr.Deref(e.Throughput, 0)),
+		VolumeInitializationRate: ptr.Deref(e.VolumeInitializationRate, 0),
 		Encrypted:                e.Encrypted, DeleteOnTermination: e.DeleteOnTermination,
 	}
-	b.SizeGiB = int32(e.SizeGiB())
-	return b
 }
 
 // familyDevices are the encrypted volumes of the image family.
@@ -81,20 +82,18 @@ func networkInterfaces(in Input, efa []instancetypes.NetworkDevice) []NetworkInt
 // wholeInterface is an interface with everything that one with addresses gets.
 func wholeInterface(in Input) NetworkInterface {
 	spec := in.Class.Spec
-	n := NetworkInterface{AssociatePublicIP: spec.AssociatePublicIPAddress}
-	for _, g := range in.Class.Status.SecurityGroups {
-		n.SecurityGroupIDs = append(n.SecurityGroupIDs, g.ID)
-	}
+	n := NetworkInterface{AssociatePublicIP: spec.AssociatePublicIPAddress,
+		SecurityGroupIDs: lists.Of(in.Class.Status.SecurityGroups, func(g awsv1.SecurityGroup) string { return g.ID })}
 	if usesIPv6(in) {
 		// EC2 gives an address or prefixes; a node cannot join without its address, and the VPC CNI brings prefixes
 		n.PrimaryIPv6, n.IPv6AddressCount = true, 1
 	} else {
-		n.IPv4PrefixCount = valueOrZero(spec.IPPrefixCount)
+		n.IPv4PrefixCount = ptr.Deref(spec.IPPrefixCount, 0)
 	}
 	if t := spec.ConnectionTracking; t != nil {
 		n.ConnectionTracking = &ConnectionTracking{
-			TCPEstablishedSec: valueOrZero(t.TCPEstablishedTimeout), UDPStreamSec: valueOrZero(t.UDPStreamTimeout),
-			UDPSec: valueOrZero(t.UDPTimeout),
+			TCPEstablishedSec: ptr.Deref(t.TCPEstablishedTimeout, 0), UDPStreamSec: ptr.Deref(t.UDPStreamTimeout, 0),
+			UDPSec: ptr.Deref(t.UDPTimeout, 0),
 		}
 	}
 	return n
@@ -104,13 +103,4 @@ func wholeInterface(in Input) NetworkInterface {
 func (t Template) hasEFA() bool {
 	return slices.ContainsFunc(t.NetworkInterfaces,
 		func(n NetworkInterface) bool { return strings.HasPrefix(n.Type, "efa") })
-}
-
-// valueOrZero returns the value that p points to, or the zero value.
-func valueOrZero[T any](p *T) T {
-	var zero T
-	if p == nil {
-		return zero
-	}
-	return *p
 }

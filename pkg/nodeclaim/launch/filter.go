@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -107,15 +108,10 @@ func isExotic(t *instancetypes.Type) bool {
 	if _, size, _ := strings.Cut(t.Name, "."); strings.Contains(size, "metal") {
 		return true
 	}
-	for _, r := range []string{
+	return slices.ContainsFunc([]string{
 		instancetypes.ResourceNVIDIA, instancetypes.ResourceAMD, instancetypes.ResourceNeuron,
 		instancetypes.ResourceNeuronCore, instancetypes.ResourceGaudi,
-	} {
-		if t.Capacity.Get(r) > 0 {
-			return true
-		}
-	}
-	return false
+	}, func(r string) bool { return t.Capacity.Get(r) > 0 })
 }
 
 // withoutDearSpot drops spot offerings that cost more than the cheapest on-demand offering. Where the claim does not
@@ -129,12 +125,15 @@ func withoutDearSpot(cs []candidate) []candidate {
 			}
 		}
 	}
-	var out []candidate
+	return withOfferings(cs, func(o instancetypes.Offering) bool {
+		return o.CapacityType != instancetypes.Spot || o.Price <= cheapest
+	})
+}
+
+// withOfferings returns the candidates with those of their offerings that ok accepts, without those that have none.
+func withOfferings(cs []candidate, ok func(instancetypes.Offering) bool) (out []candidate) {
 	for _, c := range cs {
-		c.offerings = slices.DeleteFunc(slices.Clone(c.offerings), func(o instancetypes.Offering) bool {
-			return o.CapacityType == instancetypes.Spot && o.Price > cheapest
-		})
-		if len(c.offerings) > 0 {
+		if c.offerings = lists.Where(c.offerings, ok); len(c.offerings) > 0 {
 			out = append(out, c)
 		}
 	}

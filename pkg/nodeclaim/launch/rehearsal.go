@@ -9,6 +9,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
@@ -107,12 +108,9 @@ func rehearsalType(in Input, asked map[string]bool) (best *instancetypes.Type, f
 
 // rehearsalPrice returns the on-demand price of the type, in USD per hour, 0 when the class cannot have it so.
 func rehearsalPrice(t *instancetypes.Type) float64 {
-	for _, o := range t.Offerings {
-		if o.CapacityType == instancetypes.OnDemand && o.Available {
-			return o.Price
-		}
-	}
-	return 0
+	o, _ := lists.Find(t.Offerings,
+		func(o instancetypes.Offering) bool { return o.CapacityType == instancetypes.OnDemand && o.Available })
+	return o.Price
 }
 
 // UnusableReason says why no instance type can be launched with the class whatever the market says, the commonest

@@ -1,11 +1,13 @@
 package launch
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Tags on what is made in EC2. The two that name the claim are on the instance from the start, unlike in
@@ -28,10 +30,7 @@ func staticTags(in Input) map[string]string {
 	out[awsv1.TagClusterPrefix+in.Cluster.Name] = "owned"
 	out[TagClusterName] = in.Cluster.Name
 	out[TagNodeClass] = in.Class.Name
-	out[TagNodePool] = in.Claim.Pool
-	if in.Claim.Pool == "" {
-		out[TagNodePool] = in.Claim.Labels[karpv1.LabelNodePool]
-	}
+	out[TagNodePool] = cmp.Or(in.Claim.Pool, in.Claim.Labels[karpv1.LabelNodePool])
 	return out
 }
 
@@ -46,9 +45,5 @@ func claimTags(in Input, static map[string]string) map[string]string {
 }
 
 func sortedTags(m map[string]string) []Tag {
-	out := make([]Tag, 0, len(m))
-	for _, k := range slices.Sorted(maps.Keys(m)) {
-		out = append(out, Tag{Key: k, Value: m[k]})
-	}
-	return out
+	return lists.Of(slices.Sorted(maps.Keys(m)), func(k string) Tag { return Tag{Key: k, Value: m[k]} })
 }

@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
@@ -61,7 +63,7 @@ func newTemplate(in Input, o Order, g templateGroup, efa []instancetypes.Network
 		ImageID: g.image, UserData: data, InstanceProfile: profileName(in.Class),
 		BlockDevices: blockDevices(in.Class), NetworkInterfaces: networkInterfaces(in, efa),
 		Metadata:   metadataOptions(in),
-		Monitoring: spec.DetailedMonitoring != nil && *spec.DetailedMonitoring,
+		Monitoring: ptr.Deref(spec.DetailedMonitoring, false),
 		Enclave:    in.Claim.Requests.Get(resourceEnclave) > 0, Tenancy: tenancyFor(in),
 		Reservation: reservationSelection(g.reservation, in.Resolved.OpenReservations),
 		Group:       o.Group, Partition: placementPartition(in),
@@ -102,13 +104,11 @@ func userData(in Input, capacityType string, g templateGroup) (string, error) {
 		ClusterName: in.Cluster.Name, Endpoint: in.Cluster.Endpoint, CABundle: in.Cluster.CABundle,
 		DNSAddress: in.Cluster.DNSAddress, ServiceCIDR: in.Cluster.ServiceCIDR,
 		Node: node, MaxPods: g.maxPods,
-		RAID0: spec.InstanceStorePolicy != nil && *spec.InstanceStorePolicy == awsv1.InstanceStorePolicyRAID0,
+		RAID0:    ptr.Deref(spec.InstanceStorePolicy, "") == awsv1.InstanceStorePolicyRAID0,
+		UserData: ptr.Deref(spec.UserData, ""),
 	}
 	if spec.Kubelet != nil {
 		b.Kubelet = withReserved(*spec.Kubelet, g.reserved)
-	}
-	if spec.UserData != nil {
-		b.UserData = *spec.UserData
 	}
 	return bootstrap.UserData(b)
 }
@@ -177,11 +177,10 @@ func metadataOptions(in Input) Metadata {
 	}
 	if o := in.Class.Spec.MetadataOptions; o != nil {
 		m = Metadata{
-			HTTPEndpoint: textValue(o.HTTPEndpoint, "enabled"), HTTPProtocol: textValue(o.HTTPProtocolIPv6, "disabled"),
-			HTTPTokens: textValue(o.HTTPTokens, "required"), HopLimit: 1,
-		}
-		if o.HTTPPutResponseHopLimit != nil {
-			m.HopLimit = int32(*o.HTTPPutResponseHopLimit)
+			HTTPEndpoint: cmp.Or(ptr.Deref(o.HTTPEndpoint, ""), "enabled"),
+			HTTPProtocol: cmp.Or(ptr.Deref(o.HTTPProtocolIPv6, ""), "disabled"),
+			HTTPTokens:   cmp.Or(ptr.Deref(o.HTTPTokens, ""), "required"),
+			HopLimit:     int32(ptr.Deref(o.HTTPPutResponseHopLimit, 1)),
 		}
 	}
 	if knowsNoIPv6Metadata(in.Cluster.Region) {
@@ -195,11 +194,4 @@ func knowsNoIPv6Metadata(region string) bool {
 	return slices.Contains([]string{
 		"us-iso-east-1", "us-iso-west-1", "us-isob-east-1", "us-isob-west-1", "us-isof-south-1", "us-isof-east-1",
 	}, region)
-}
-
-func textValue(p *string, unset string) string {
-	if p == nil {
-		return unset
-	}
-	return cmp.Or(*p, unset)
 }

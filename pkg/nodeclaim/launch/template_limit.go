@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"slices"
 
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -36,13 +37,10 @@ func mostUseful(reqs requirements.Set, all []Template, cs []candidate) []Templat
 }
 
 // typesOf are the candidates that a template is for.
-func typesOf(t Template, cs []candidate) (out []candidate) {
-	for _, c := range cs {
-		if slices.ContainsFunc(t.Overrides, func(v Override) bool { return v.Type == c.t.Name }) {
-			out = append(out, c)
-		}
-	}
-	return out
+func typesOf(t Template, cs []candidate) []candidate {
+	return lists.Where(cs, func(c candidate) bool {
+		return slices.ContainsFunc(t.Overrides, func(v Override) bool { return v.Type == c.t.Name })
+	})
 }
 
 // missingValues returns the number of values that the candidates lack of what the claim's minValues want.

@@ -6,6 +6,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -59,13 +60,8 @@ type InstanceIndex struct {
 
 // NewInstanceIndex is the index of a snapshot.
 func NewInstanceIndex(s cluster.Snapshot) *InstanceIndex {
-	x := &InstanceIndex{map[string]*cluster.Claim{}, map[string]*cluster.Node{}, map[string][]string{}}
-	for i := range s.Claims {
-		x.claims[s.Claims[i].Name] = &s.Claims[i]
-	}
-	for i := range s.Nodes {
-		x.nodes[s.Nodes[i].Name] = &s.Nodes[i]
-	}
+	x := &InstanceIndex{lists.Pointers(s.Claims, func(c *cluster.Claim) string { return c.Name }),
+		lists.Pointers(s.Nodes, func(n *cluster.Node) string { return n.Name }), map[string][]string{}}
 	for _, i := range s.Instances {
 		if i.ClaimUID != "" {
 			x.started[i.ClaimUID] = append(x.started[i.ClaimUID], i.ID)

@@ -1,6 +1,7 @@
 package lifecycle
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
@@ -9,6 +10,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/drain"
 	"joiner.sh/pkg/nodeclaim/interruption"
@@ -84,10 +86,7 @@ func joinStatusWrites(actions []plan.Action) []plan.Action {
 // byDeadline puts the claim with the earlier deadline first, and those without one last.
 func byDeadline(a, b cluster.Claim) int {
 	x, y := a.Deadline(), b.Deadline()
-	if x.IsZero() != y.IsZero() {
-		return -x.Compare(y)
-	}
-	return x.Compare(y)
+	return cmp.Or(lists.TrueFirst(!x.IsZero(), !y.IsZero()), x.Compare(y))
 }
 
 // drainDeadline returns when draining the claim's nodes must end, zero for never. It is fixed once, in an annotation.

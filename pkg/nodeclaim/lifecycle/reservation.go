@@ -6,6 +6,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -25,10 +26,8 @@ func (r registrar) relabelOnDemand(c cluster.Claim) []plan.Action {
 	if !ok || i.CapacityType != instancetypes.OnDemand || c.Labels[v1.LabelCapacityType] != instancetypes.Reserved {
 		return nil
 	}
-	var out []plan.Action
-	for _, n := range r.nodes[c.ProviderID] {
-		out = append(out, plan.Action{Do: plan.Unreserve, Claim: c.Name, Node: n.Name,
-			Why: "its instance is in no capacity reservation any more"})
-	}
-	return out
+	return lists.Of(r.nodes[c.ProviderID], func(n cluster.Node) plan.Action {
+		return plan.Action{Do: plan.Unreserve, Claim: c.Name, Node: n.Name,
+			Why: "its instance is in no capacity reservation any more"}
+	})
 }

@@ -8,6 +8,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
@@ -142,11 +143,9 @@ func affinityTerms(p *corev1.Pod, terms []corev1.PodAffinityTerm) []cluster.Affi
 }
 
 func weightedTerms(p *corev1.Pod, terms []corev1.WeightedPodAffinityTerm) []cluster.WeightedAffinityTerm {
-	var out []cluster.WeightedAffinityTerm
-	for _, t := range terms {
-		out = append(out, cluster.WeightedAffinityTerm{Weight: t.Weight, Term: affinityTerm(p, t.PodAffinityTerm)})
-	}
-	return out
+	return lists.Of(terms, func(t corev1.WeightedPodAffinityTerm) cluster.WeightedAffinityTerm {
+		return cluster.WeightedAffinityTerm{Weight: t.Weight, Term: affinityTerm(p, t.PodAffinityTerm)}
+	})
 }
 
 // affinityTerm folds matchLabelKeys and mismatchLabelKeys into the selector. Newer API servers have done so already;
@@ -171,15 +170,14 @@ func spreadFrom(p *corev1.Pod) []cluster.Spread {
 			MaxSkew:  c.MaxSkew,
 			Soft:     c.WhenUnsatisfiable == corev1.ScheduleAnyway,
 			Selector: foldPodLabels(selectorFrom(c.LabelSelector), p.Labels, c.MatchLabelKeys, requirements.In),
+
+			MinDomains:         ptr.Deref(c.MinDomains, 0),
+			IgnoreNodeAffinity: ptr.Deref(c.NodeAffinityPolicy, "") == corev1.NodeInclusionPolicyIgnore,
+			HonorTaints:        ptr.Deref(c.NodeTaintsPolicy, "") == corev1.NodeInclusionPolicyHonor,
 		}
 		if s.Selector != nil && len(s.Selector.Requirements) == 0 {
 			s.Selector = nil // kube-scheduler counts no pods for an empty one: kubernetes/kubernetes#141339, until 1.38
 		}
-		if c.MinDomains != nil {
-			s.MinDomains = *c.MinDomains
-		}
-		s.IgnoreNodeAffinity = c.NodeAffinityPolicy != nil && *c.NodeAffinityPolicy == corev1.NodeInclusionPolicyIgnore
-		s.HonorTaints = c.NodeTaintsPolicy != nil && *c.NodeTaintsPolicy == corev1.NodeInclusionPolicyHonor
 		out = append(out, s)
 	}
 	return out

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/validation"
+	"k8s.io/utils/ptr"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/lists"
@@ -111,7 +112,7 @@ func uncountable(r resourcev1.DeviceRequest) string {
 		return fmt.Sprintf("has the allocation mode %.80s, neither ExactCount nor All", e.AllocationMode)
 	case len(e.Selectors) > 0:
 		return "has selectors of its own; make them those of a DeviceClass, with equations of device.driver and device.attributes"
-	case e.AdminAccess != nil && *e.AdminAccess:
+	case ptr.Deref(e.AdminAccess, false):
 		return "asks for admin access"
 	case e.Capacity != nil:
 		return "asks for a part of a device"
@@ -157,7 +158,7 @@ func (d ClaimedDevices) AddClaim(in *resourcev1.ResourceClaim) {
 	}
 	if in.Status.Allocation != nil {
 		for _, r := range in.Status.Allocation.Devices.Results {
-			if r.AdminAccess == nil || !*r.AdminAccess { // who administers a device does not take it
+			if !ptr.Deref(r.AdminAccess, false) { // who administers a device does not take it
 				d.Taken[DeviceID{devicePool{r.Driver, r.Pool}, r.Device}] = through[r.Request]
 			}
 		}
@@ -177,11 +178,8 @@ type DeviceClaims struct {
 
 // NewDeviceClaims knows these, and no template.
 func NewDeviceClaims(classes []DeviceClass, claimed ClaimedDevices) DeviceClaims {
-	out := DeviceClaims{map[string]DeviceClass{}, map[string]deviceAsk{}, claimed, map[string]sharers{}}
-	for _, c := range classes {
-		out.classes[c.Name] = c
-	}
-	return out
+	return DeviceClaims{lists.Index(classes, func(c DeviceClass) string { return c.Name }), map[string]deviceAsk{},
+		claimed, map[string]sharers{}}
 }
 
 // AddTemplate adds a ResourceClaimTemplate.

@@ -8,9 +8,11 @@ import (
 	"time"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // DeviceClass holds what matters of a DeviceClass.
@@ -30,10 +32,7 @@ func (c DeviceClass) inGroup() string { return cmp.Or(c.group, c.Name) }
 // a pod on the one where it is, and a pod without a node on any. Those that are named after a DeviceClass no kubelet
 // reports. In a cluster without nodes any may be a driver's.
 func UnmetResources(s cluster.Snapshot) []string {
-	byName := map[string]*cluster.Node{}
-	for i := range s.Nodes {
-		byName[s.Nodes[i].Name] = &s.Nodes[i]
-	}
+	byName := lists.Pointers(s.Nodes, func(n *cluster.Node) string { return n.Name })
 	unmet, waitedFor := unmetByClaims(s), map[string]bool{}
 	for i := range s.Pods {
 		p := &s.Pods[i]
@@ -62,10 +61,7 @@ func UnmetResources(s cluster.Snapshot) []string {
 
 // unmetByClaims are the extended resources that claims ask for and their own nodes lack.
 func unmetByClaims(s cluster.Snapshot) map[string]bool {
-	byID := map[string]*cluster.Node{}
-	for i := range s.Nodes {
-		byID[s.Nodes[i].ProviderID] = &s.Nodes[i]
-	}
+	byID := lists.Pointers(s.Nodes, func(n *cluster.Node) string { return n.ProviderID })
 	delete(byID, "")
 	unmet := map[string]bool{}
 	for _, c := range s.Claims {
@@ -83,9 +79,7 @@ func unmetByClaims(s cluster.Snapshot) map[string]bool {
 func NewDeviceClass(in *resourcev1.DeviceClass) DeviceClass {
 	out := DeviceClass{Version: in.ResourceVersion, Created: in.CreationTimestamp.UTC()}
 	out.Name = in.Name
-	if in.Spec.ExtendedResourceName != nil {
-		out.Resource = *in.Spec.ExtendedResourceName
-	}
+	out.Resource = ptr.Deref(in.Spec.ExtendedResourceName, "")
 	var err error
 	if out.selector, err = deviceSelectorFrom(in.Spec.Selectors); err != nil {
 		out.Unread = err.Error()

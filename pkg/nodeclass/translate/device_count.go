@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	resourcev1 "k8s.io/api/resource/v1"
+	"k8s.io/utils/ptr"
 
 	"joiner.sh/pkg/model/cluster"
 )
@@ -36,12 +37,9 @@ type DeviceSlice struct {
 // make them its own.
 func NewDeviceSlice(in *resourcev1.ResourceSlice, classes []DeviceClass, rules []DeviceTaintRule) DeviceSlice {
 	out := DeviceSlice{pool: devicePool{in.Spec.Driver, in.Spec.Pool.Name}, generation: in.Spec.Pool.Generation,
-		of:   in.Spec.Pool.ResourceSliceCount,
+		of: in.Spec.Pool.ResourceSliceCount, node: ptr.Deref(in.Spec.NodeName, ""),
 		size: len(in.Spec.Devices), selected: map[string][]string{}, counters: map[string][]string{},
 		tainted: map[string]bool{}, roots: map[string]string{}}
-	if in.Spec.NodeName != nil {
-		out.node = *in.Spec.NodeName
-	}
 	for i := range in.Spec.Devices {
 		d := &in.Spec.Devices[i]
 		for _, k := range d.ConsumesCounters {

@@ -15,34 +15,39 @@ import (
 	"joiner.sh/pkg/model/requirements"
 )
 
-// ListedPod is a pod in little memory: what it has in common with others stands once for all of them.
+// ListedPod is a pod in little memory: what it has in common with others stands once for all of them. What it points to
+// must not be changed.
 type ListedPod struct {
-	shape        *cluster.Pod // without what stands below; never changed
-	name, uid    string
-	node         unique.Handle[string]
-	labels       map[string]string
-	nodeAffinity [][]requirements.Requirement
-	claims       []string
-	created      int64 // seconds of the epoch, as the others
-	started      int64
-	bound        int64
-	readySince   int64
-	deleting     int64
+	Shape        *cluster.Pod                 // without what stands below; pods of one shape have the same pointer
+	Name, UID    string                       // of the pod
+	Node         unique.Handle[string]        // its name; empty while it has none
+	Labels       map[string]string            // all, those of the shape included
+	NodeAffinity [][]requirements.Requirement // required terms; nil for none
+	Claims       []string                     // names of volume claims
+
+	// those of cluster.Pod with these names, in seconds of the epoch
+	Created, Started, Bound, ReadySince, Deleting int64
 }
 
-// UID returns the UID of the pod.
-func (p *ListedPod) UID() string { return p.uid }
+// SharesLabels reports whether the labels are those of the shape.
+func (p *ListedPod) SharesLabels() bool { return maps.Equal(p.Labels, p.Shape.Labels) }
+
+// SharesAffinity reports whether the affinity to nodes is that of the shape.
+func (p *ListedPod) SharesAffinity() bool {
+	own, shared := p.NodeAffinity, p.Shape.NodeAffinity
+	return own == nil && shared == nil || reflect.DeepEqual(own, shared)
+}
 
 // HasNode reports whether the pod has a node.
-func (p *ListedPod) HasNode() bool { return p.node.Value() != "" }
+func (p *ListedPod) HasNode() bool { return p.Node.Value() != "" }
 
 // Pod is the whole pod. What it points to is shared with others and must not be changed.
 func (p *ListedPod) Pod() cluster.Pod {
-	out := *p.shape
-	out.Name, out.UID, out.NodeName = p.name, p.uid, p.node.Value()
-	out.Labels, out.NodeAffinity, out.UnreadClaims = p.labels, p.nodeAffinity, p.claims
-	out.Created, out.Started, out.Bound = timeOf(p.created), timeOf(p.started), timeOf(p.bound)
-	out.ReadySince, out.Deleting = timeOf(p.readySince), timeOf(p.deleting)
+	out := *p.Shape
+	out.Name, out.UID, out.NodeName = p.Name, p.UID, p.Node.Value()
+	out.Labels, out.NodeAffinity, out.UnreadClaims = p.Labels, p.NodeAffinity, p.Claims
+	out.Created, out.Started, out.Bound = timeOf(p.Created), timeOf(p.Started), timeOf(p.Bound)
+	out.ReadySince, out.Deleting = timeOf(p.ReadySince), timeOf(p.Deleting)
 	return out
 }
 
@@ -68,25 +73,25 @@ func (s *PodShapes) ListPod(p *corev1.Pod) *ListedPod {
 	whole := smallPod(p)
 	whole.Unmodelled = boundReasons(slices.Concat(why, whole.Unmodelled))
 	whole.Untried = isUntried(p)
-	out := &ListedPod{name: whole.Name, uid: whole.UID, node: unique.Make(whole.NodeName), labels: whole.Labels,
-		nodeAffinity: whole.NodeAffinity, claims: claimNames(p), created: whole.Created.Unix(),
-		started: whole.Started.Unix(), bound: whole.Bound.Unix(), readySince: whole.ReadySince.Unix(),
-		deleting: whole.Deleting.Unix()}
+	out := &ListedPod{Name: whole.Name, UID: whole.UID, Node: unique.Make(whole.NodeName), Labels: whole.Labels,
+		NodeAffinity: whole.NodeAffinity, Claims: claimNames(p), Created: whole.Created.Unix(),
+		Started: whole.Started.Unix(), Bound: whole.Bound.Unix(), ReadySince: whole.ReadySince.Unix(),
+		Deleting: whole.Deleting.Unix()}
 	whole.Name, whole.UID, whole.NodeName = "", "", ""
 	whole.Created, whole.Started, whole.Bound = time.Time{}, time.Time{}, time.Time{}
 	whole.ReadySince, whole.Deleting = time.Time{}, time.Time{}
-	out.shape = s.share(&whole)
-	if maps.Equal(out.labels, out.shape.Labels) {
-		out.labels = out.shape.Labels
+	out.Shape = s.ShareShape(&whole)
+	if out.SharesLabels() {
+		out.Labels = out.Shape.Labels
 	}
-	if reflect.DeepEqual(out.nodeAffinity, out.shape.NodeAffinity) {
-		out.nodeAffinity = out.shape.NodeAffinity
+	if out.SharesAffinity() {
+		out.NodeAffinity = out.Shape.NodeAffinity
 	}
 	return out
 }
 
-// share is an equal shape that is known, or this one, which is known from now on.
-func (s *PodShapes) share(p *cluster.Pod) *cluster.Pod {
+// ShareShape is an equal shape that is known, but for its labels and affinity, or this one, which is known from now on.
+func (s *PodShapes) ShareShape(p *cluster.Pod) *cluster.Pod {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	key := shapeKey{p.Namespace, p.Controller, p.Phase, p.Ready}

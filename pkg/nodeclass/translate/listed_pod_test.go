@@ -59,7 +59,7 @@ func TestAListedPodIsTheWholePod(t *testing.T) {
 		t.Errorf("the first one was changed (-want +got):\n%s", diff)
 	}
 	a, b := shapes.ListPod(replicaOf(t, 2)), shapes.ListPod(replicaOf(t, 3))
-	if a.shape != b.shape {
+	if a.Shape != b.Shape {
 		t.Error("two replicas do not share what they have in common")
 	}
 }

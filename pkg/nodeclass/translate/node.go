@@ -1,16 +1,19 @@
 package translate
 
 import (
+	"cmp"
 	"slices"
 	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -65,6 +68,7 @@ func Claim(n *karpv1.NodeClaim) cluster.Claim {
 		Capacity:      Amounts(n.Status.Capacity),
 		Allocatable:   Amounts(n.Status.Allocatable),
 		Conditions:    Conditions(n.Status.Conditions),
+		ExpireAfter:   ptr.Deref(n.Spec.ExpireAfter.Duration, 0),
 	}
 	if at := n.Status.LastPodEventTime; !at.IsZero() {
 		out.LastPodEvent = at.UTC()
@@ -77,9 +81,6 @@ func Claim(n *karpv1.NodeClaim) cluster.Claim {
 	out.Requirements, _ = requirementsFrom(n.Spec.Requirements)
 	if n.Spec.NodeClassRef != nil {
 		out.Class = n.Spec.NodeClassRef.Name
-	}
-	if d := n.Spec.ExpireAfter.Duration; d != nil {
-		out.ExpireAfter = *d
 	}
 	if d := n.Spec.TerminationGracePeriod; d != nil {
 		out.TerminationGrace = &d.Duration
@@ -94,13 +95,10 @@ func IsOurClass(ref *karpv1.NodeClassReference) bool {
 
 // Conditions translates conditions, sorted by type.
 func Conditions(in []metav1.Condition) []cluster.Condition {
-	var out []cluster.Condition
-	for _, c := range in {
-		out = append(out, cluster.Condition{
-			Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
-			Since: c.LastTransitionTime.UTC(),
-		})
-	}
+	out := lists.Of(in, func(c metav1.Condition) cluster.Condition {
+		return cluster.Condition{Type: c.Type, Status: string(c.Status), Reason: c.Reason, Message: c.Message,
+			Since: c.LastTransitionTime.UTC()}
+	})
 	slices.SortFunc(out, func(a, b cluster.Condition) int { return strings.Compare(a.Type, b.Type) })
 	return out
 }
@@ -114,20 +112,16 @@ func deletionTime(m metav1.ObjectMeta) time.Time {
 
 // Taints translates taints.
 func Taints(in []corev1.Taint) []cluster.Taint {
-	var out []cluster.Taint
-	for _, t := range in {
-		out = append(out, cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)})
-	}
-	return out
+	return lists.Of(in, func(t corev1.Taint) cluster.Taint {
+		return cluster.Taint{Key: t.Key, Value: t.Value, Effect: string(t.Effect)}
+	})
 }
 
 // CoreTaints is the way back from Taints.
 func CoreTaints(in []cluster.Taint) []corev1.Taint {
-	var out []corev1.Taint
-	for _, t := range in {
-		out = append(out, corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)})
-	}
-	return out
+	return lists.Of(in, func(t cluster.Taint) corev1.Taint {
+		return corev1.Taint{Key: t.Key, Value: t.Value, Effect: corev1.TaintEffect(t.Effect)}
+	})
 }
 
 // requirementsFrom translates the requirements of a pool or claim. The error names the first that makes no sense; the
@@ -138,14 +132,10 @@ func requirementsFrom(in []karpv1.Requirement) (requirements.Set, error) {
 	for _, e := range in {
 		r, err := requirements.NewRequirement(stableKey(e.Key), requirements.Operator(e.Operator), e.Values...)
 		if err != nil {
-			if first == nil {
-				first = err
-			}
+			first = cmp.Or(first, err)
 			continue
 		}
-		if e.MinValues != nil {
-			r.MinValues = *e.MinValues
-		}
+		r.MinValues = ptr.Deref(e.MinValues, 0)
 		rs = append(rs, r)
 	}
 	return requirements.NewSet(rs...), first

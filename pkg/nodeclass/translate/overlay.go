@@ -8,6 +8,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/utils/ptr"
+
 	"joiner.sh/pkg/api/v1alpha1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/overlays"
@@ -17,16 +19,13 @@ import (
 
 // Overlay translates a NodeOverlay. One that is being deleted, or makes no sense, says so in Message.
 func Overlay(o *v1alpha1.NodeOverlay) cluster.Overlay {
-	out := cluster.Overlay{Name: o.Name}
+	out := cluster.Overlay{Name: o.Name, Weight: ptr.Deref(o.Spec.Weight, 0)}
 	if out.Message = overlays.FindExcess(o); out.Message != "" {
 		return out
 	}
 	problems := overlays.ValidateOverlay(o)
 	if o.DeletionTimestamp != nil {
 		problems = append(problems, "it is being deleted")
-	}
-	if o.Spec.Weight != nil {
-		out.Weight = *o.Spec.Weight
 	}
 	var rs []requirements.Requirement
 	for _, e := range o.Spec.Requirements {

@@ -11,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	resourcehelper "k8s.io/component-helpers/resource"
+	"k8s.io/utils/ptr"
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
@@ -55,7 +56,9 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 		Phase:        string(p.Status.Phase),
 		NodeName:     p.Spec.NodeName,
 		Nominated:    p.Status.NominatedNodeName,
-		GraceSec:     defaultGraceSec,
+		Priority:     ptr.Deref(p.Spec.Priority, 0),
+		Deleting:     deletionTime(p.ObjectMeta),
+		GraceSec:     min(max(ptr.Deref(p.Spec.TerminationGracePeriodSeconds, defaultGraceSec), 0), mostGraceSec),
 		DoNotDisrupt: shortAnnotation(p.Annotations, karpv1.AnnotationDoNotDisrupt),
 		NodeSelector: stableKeys(p.Spec.NodeSelector),
 		Tolerations:  tolerationsFrom(p.Spec.Tolerations),
@@ -67,17 +70,8 @@ func smallPod(p *corev1.Pod) cluster.Pod {
 	}
 	out.Need, out.NeedAnew = needOf(p)
 	out.NeedBounds = needBoundsOf(p)
-	if p.Spec.Priority != nil {
-		out.Priority = *p.Spec.Priority
-	}
 	if p.Status.StartTime != nil {
 		out.Started = p.Status.StartTime.UTC()
-	}
-	if p.DeletionTimestamp != nil {
-		out.Deleting = p.DeletionTimestamp.UTC()
-	}
-	if p.Spec.TerminationGracePeriodSeconds != nil {
-		out.GraceSec = min(max(*p.Spec.TerminationGracePeriodSeconds, 0), mostGraceSec)
 	}
 	out.Trouble = troubleOf(p)
 	for _, c := range p.Status.Conditions {

@@ -12,6 +12,7 @@ import (
 	policyv1 "k8s.io/api/policy/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/intstr"
+	"k8s.io/utils/ptr"
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/annotations"
@@ -37,22 +38,16 @@ func Pool(p *karpv1.NodePool, classes []instancetypes.Class) cluster.Pool {
 		StartupTaints: Taints(t.Spec.StartupTaints),
 		Hash:          p.Hash(),
 		Disruption:    nodeclass.ReadDisruption(p),
+		Replicas:      ptr.Deref(p.Spec.Replicas, 0),
+		Weight:        ptr.Deref(p.Spec.Weight, 0),
+		ExpireAfter:   ptr.Deref(t.Spec.ExpireAfter.Duration, 0),
 	}
 	out.Counted, out.Uncounted = Amounts(p.Status.Resources), len(p.Status.Resources) == 0
 	if told := p.Annotations[karpv1.AnnotationZonalShifts]; told != "" {
 		out.ToldShifts = strings.Split(told, ",")
 	}
-	if p.Spec.Replicas != nil {
-		out.Replicas = *p.Spec.Replicas
-	}
-	if p.Spec.Weight != nil {
-		out.Weight = *p.Spec.Weight
-	}
 	if t.Spec.NodeClassRef != nil {
 		out.Class = t.Spec.NodeClassRef.Name
-	}
-	if d := t.Spec.ExpireAfter.Duration; d != nil {
-		out.ExpireAfter = *d
 	}
 	if d := t.Spec.TerminationGracePeriod; d != nil {
 		out.TerminationGrace = &d.Duration
@@ -151,8 +146,6 @@ func Budget(b *policyv1.PodDisruptionBudget) cluster.PodDisruptionBudget {
 	}
 	out.HealthyEnough = st.ObservedGeneration >= b.Generation && st.DesiredHealthy > 0 &&
 		st.CurrentHealthy >= st.DesiredHealthy
-	if p := b.Spec.UnhealthyPodEvictionPolicy; p != nil {
-		out.AlwaysAllowUnready = *p == policyv1.AlwaysAllow
-	}
+	out.AlwaysAllowUnready = ptr.Deref(b.Spec.UnhealthyPodEvictionPolicy, "") == policyv1.AlwaysAllow
 	return out
 }

@@ -7,10 +7,12 @@ import (
 
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"joiner.sh/pkg/api/joiner/v1alpha1"
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // What counts where a NodeRollout does not say it.
@@ -47,16 +49,11 @@ func Rollout(o *v1alpha1.NodeRollout, pools []karpv1.NodePool) cluster.Rollout {
 		if a.ReadyWithin != nil {
 			out.ReadyWithin = a.ReadyWithin.Duration
 		}
-		if a.MinPods != nil {
-			out.MinPods = int(*a.MinPods)
-		}
-		for _, name := range a.Alarms {
-			out.Alarms = append(out.Alarms, cluster.Alarm{Name: name})
-		}
-		for _, k := range a.NodeConditions {
-			out.NodeConditions = append(out.NodeConditions,
-				cluster.Condition{Type: k.Type, Status: cmp.Or(k.Status, "True")})
-		}
+		out.MinPods = int(ptr.Deref(a.MinPods, defaultMinPods))
+		out.Alarms = lists.Of(a.Alarms, func(name string) cluster.Alarm { return cluster.Alarm{Name: name} })
+		out.NodeConditions = lists.Of(a.NodeConditions, func(k v1alpha1.NodeCondition) cluster.Condition {
+			return cluster.Condition{Type: k.Type, Status: cmp.Or(k.Status, "True")}
+		})
 	}
 	return out
 }
@@ -81,9 +78,7 @@ func rolloutStatus(s *v1alpha1.NodeRolloutStatus) cluster.RolloutStatus {
 	if s.StepStarted != nil {
 		out.StepStarted = s.StepStarted.UTC()
 	}
-	for _, t := range s.Tried {
-		out.Tried = append(out.Tried, cluster.TriedNode{Name: t.Name, State: t.State})
-	}
+	out.Tried = lists.Of(s.Tried, func(t v1alpha1.TriedNode) cluster.TriedNode { return cluster.TriedNode(t) })
 	for _, p := range s.OldPods {
 		old := cluster.OldPods{Controller: p.Controller, Pods: int(p.Pods), Bad: int(p.Bad)}
 		if p.Left != nil {
@@ -113,13 +108,11 @@ func SetRolloutStatus(o *v1alpha1.NodeRollout, s cluster.RolloutStatus, now time
 	out.LastGoodRevision, out.PreviousGoodRevision = s.LastGood, s.PreviousGood
 	out.Step, out.NewNodes, out.OldNodes = int32(s.Step), int32(s.NewNodes), int32(s.OldNodes)
 	out.AllowedNodes, out.FailedRevisions, out.Evidence = int32(s.Allowed), s.Failed, s.Evidence
-	out.Message, out.ResumeToken, out.StepStarted, out.Tried, out.OldPods = s.Message, s.ResumeToken, nil, nil, nil
+	out.Message, out.ResumeToken, out.StepStarted, out.OldPods = s.Message, s.ResumeToken, nil, nil
 	if !s.StepStarted.IsZero() {
 		out.StepStarted = &metav1.Time{Time: s.StepStarted}
 	}
-	for _, t := range s.Tried {
-		out.Tried = append(out.Tried, v1alpha1.TriedNode{Name: t.Name, State: t.State})
-	}
+	out.Tried = lists.Of(s.Tried, func(t cluster.TriedNode) v1alpha1.TriedNode { return v1alpha1.TriedNode(t) })
 	for _, p := range s.OldPods {
 		old := v1alpha1.OldPods{Controller: p.Controller, Pods: int32(p.Pods), Bad: int32(p.Bad)}
 		if !p.Left.IsZero() {

@@ -29,7 +29,7 @@ func (s SortedPods) Update(changed map[string]bool, all map[string]*ListedPod) S
 	slices.SortFunc(fresh, compareListed)
 	out := make([]*ListedPod, 0, len(s.list)+len(fresh))
 	for _, p := range s.list {
-		if changed[p.uid] {
+		if changed[p.UID] {
 			continue
 		}
 		for len(fresh) > 0 && compareListed(fresh[0], p) < 0 {
@@ -41,6 +41,12 @@ func (s SortedPods) Update(changed map[string]bool, all map[string]*ListedPod) S
 }
 
 func compareListed(a, b *ListedPod) int {
-	return cmp.Or(cmp.Compare(a.shape.Namespace, b.shape.Namespace), cmp.Compare(a.name, b.name),
-		cmp.Compare(a.uid, b.uid))
+	return cmp.Or(cmp.Compare(a.Shape.Namespace, b.Shape.Namespace), cmp.Compare(a.Name, b.Name),
+		cmp.Compare(a.UID, b.UID))
 }
+
+// All are the pods in their order.
+func (s SortedPods) All() iter.Seq[*ListedPod] { return slices.Values(s.list) }
+
+// Len returns the number of pods.
+func (s SortedPods) Len() int { return len(s.list) }

@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	storagev1 "k8s.io/api/storage/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/requirements"
@@ -104,10 +105,7 @@ func classNameOf(c *corev1.PersistentVolumeClaim) string {
 	if name, old := c.Annotations[corev1.BetaStorageClassAnnotation]; old {
 		return name
 	}
-	if c.Spec.StorageClassName == nil {
-		return ""
-	}
-	return *c.Spec.StorageClassName
+	return ptr.Deref(c.Spec.StorageClassName, "")
 }
 
 // isMadeForPod reports whether the claim is that of an ephemeral volume: it goes with its pod, and another pod in its

@@ -236,7 +236,7 @@ func (c *readCache) copyDigests() map[string]uint64 {
 func podsByUID(all iter.Seq[*translate.ListedPod]) map[string]*translate.ListedPod {
 	out := map[string]*translate.ListedPod{}
 	for p := range all {
-		out[p.UID()] = p
+		out[p.UID] = p
 	}
 	return out
 }

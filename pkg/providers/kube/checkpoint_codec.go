@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"time"
+	"unique"
 
 	"github.com/google/uuid"
 
@@ -156,10 +157,9 @@ func decodeBody(body []byte, of string, now time.Time, shapes *translate.PodShap
 func writePods(w *compact.Writer, pods translate.SortedPods) {
 	at, shapes := map[*cluster.Pod]uint64{}, []*cluster.Pod(nil)
 	for p := range pods.All() {
-		shape := p.Fields().Shape
-		if _, ok := at[shape]; !ok {
-			at[shape] = uint64(len(shapes))
-			shapes = append(shapes, shape)
+		if _, ok := at[p.Shape]; !ok {
+			at[p.Shape] = uint64(len(shapes))
+			shapes = append(shapes, p.Shape)
 		}
 	}
 	w.WriteUint(uint64(len(shapes)))
@@ -168,9 +168,8 @@ func writePods(w *compact.Writer, pods translate.SortedPods) {
 	}
 	w.WriteUint(uint64(pods.Len()))
 	for p := range pods.All() {
-		f := p.Fields()
-		w.WriteUint(at[f.Shape])
-		writePod(w, &f)
+		w.WriteUint(at[p.Shape])
+		writePod(w, p)
 	}
 }
 
@@ -183,7 +182,7 @@ const (
 	isDeleting
 )
 
-func podFlags(f *translate.PodFields, isUUID bool) (flags uint64) {
+func podFlags(f *translate.ListedPod, isUUID bool) (flags uint64) {
 	set := func(flag uint64, is bool) {
 		if is {
 			flags |= flag
@@ -197,7 +196,7 @@ func podFlags(f *translate.PodFields, isUUID bool) (flags uint64) {
 	return flags
 }
 
-func writePod(w *compact.Writer, f *translate.PodFields) {
+func writePod(w *compact.Writer, f *translate.ListedPod) {
 	id, isUUID := packUUID(f.UID)
 	flags := podFlags(f, isUUID)
 	w.WriteUint(flags)
@@ -209,7 +208,7 @@ func writePod(w *compact.Writer, f *translate.PodFields) {
 	stem := f.Name[:strings.LastIndexByte(f.Name, '-')+1] // which its replicas share
 	w.WriteWord(stem)
 	w.WriteText(f.Name[len(stem):])
-	w.WriteWord(f.Node)
+	w.WriteWord(f.Node.Value())
 	w.WriteInt(f.Created)
 	for _, at := range []int64{f.Started, f.Bound, f.ReadySince} { // seconds after each other as a rule
 		w.WriteInt(at - f.Created)
@@ -252,13 +251,13 @@ func readPods(r *compact.Reader, known *translate.PodShapes) translate.SortedPod
 		}
 		f := readPod(r, shapes[at].own)
 		f.Shape = shapes[at].shared
-		out = append(out, translate.ListFields(f))
+		out = append(out, f)
 	}
 	return translate.SortPods(slices.Values(out))
 }
 
-func readPod(r *compact.Reader, shape *cluster.Pod) translate.PodFields {
-	f := translate.PodFields{Deleting: noTime(), Labels: shape.Labels, NodeAffinity: shape.NodeAffinity}
+func readPod(r *compact.Reader, shape *cluster.Pod) *translate.ListedPod {
+	f := &translate.ListedPod{Deleting: noTime(), Labels: shape.Labels, NodeAffinity: shape.NodeAffinity}
 	flags := r.ReadUint()
 	if flags&oddUID != 0 {
 		f.UID = r.ReadText()
@@ -266,7 +265,7 @@ func readPod(r *compact.Reader, shape *cluster.Pod) translate.PodFields {
 		f.UID = unpackUUID(r.ReadRaw(uuidBytes))
 	}
 	f.Name = r.ReadWord() + r.ReadText()
-	f.Node = r.ReadWord()
+	f.Node = unique.Make(r.ReadWord())
 	f.Created = r.ReadInt()
 	for _, at := range []*int64{&f.Started, &f.Bound, &f.ReadySince} {
 		*at = f.Created + r.ReadInt()

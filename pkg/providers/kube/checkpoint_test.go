@@ -338,7 +338,7 @@ func TestACheckpointIsReadAsItWasWritten(t *testing.T) {
 	// One that is listed later shares what it has in common with one that was read.
 	listed := shapes.ListPod(everyKindOfPod()[1])
 	for p := range got.pods.All() {
-		if p.UID() == listed.UID() && p.Fields().Shape != listed.Fields().Shape {
+		if p.UID == listed.UID && p.Shape != listed.Shape {
 			t.Error("a replica does not share the shape that was read")
 		}
 	}

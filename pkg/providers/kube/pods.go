@@ -142,7 +142,7 @@ func (p Pods) readPods(ctx context.Context, pages *podPages) (map[string]*transl
 	if err != nil {
 		return nil, "", err
 	}
-	out := lists.Index(all, func(pod *translate.ListedPod) string { return pod.UID() })
+	out := lists.Index(all, func(pod *translate.ListedPod) string { return pod.UID })
 	p.seen.keepPods(version, findWaiting(out))
 	return out, version, nil
 }

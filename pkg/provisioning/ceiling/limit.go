@@ -102,10 +102,7 @@ func rankLaunches(s cluster.Snapshot, p plan.Plan) []rank {
 		}
 	}
 	delete(leaving, "")
-	pods := map[string]*cluster.Pod{}
-	for i := range s.Pods {
-		pods[s.Pods[i].Key()] = &s.Pods[i]
-	}
+	pods := lists.Pointers(s.Pods, func(p *cluster.Pod) string { return p.Key() })
 	out := lists.Of(p.Launches, func(l plan.Launch) rank { return rankOfPods(l, pods, leaving) })
 	for _, l := range p.Fixed {
 		r := rank{class: staticPools}
