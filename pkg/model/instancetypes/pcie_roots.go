@@ -43,7 +43,8 @@ func PCIeRoots(name string) (out []map[string]int64) {
 			continue
 		}
 		for _, g := range known.groups {
-			out = append(out, slices.Repeat([]map[string]int64{{ResourceNVIDIA: g.gpus, ResourceEFA: g.efas}}, int(g.roots))...)
+			root := map[string]int64{ResourceNVIDIA: g.gpus, ResourceEFA: g.efas}
+			out = append(out, slices.Repeat([]map[string]int64{root}, int(g.roots))...)
 		}
 	}
 	return out

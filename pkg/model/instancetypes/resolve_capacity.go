@@ -122,8 +122,8 @@ func (t evictionThreshold) bytesOf(total, unset int64) int64 {
 	return t.bytes
 }
 
-// addAmounts adds what a node of the type has and what of it pods can use. It returns why the kubelet's settings make no
-// sense for the type, nothing when they do.
+// addAmounts adds what a node of the type has and what of it pods can use. It returns why the kubelet's settings make
+// no sense for the type, nothing when they do.
 func (r *typeResolver) addAmounts(t *Type, f *Facts, arch string) (why string) {
 	pods, err := r.maxPods(f)
 	if err != nil {

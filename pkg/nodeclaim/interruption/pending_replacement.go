@@ -49,8 +49,8 @@ func AdmitWithinBudgets(s cluster.Snapshot, noRoom map[string]string) []PendingR
 		out = append(out, g)
 	}
 	slices.SortFunc(out, func(a, b PendingReplacement) int {
-		return cmp.Or(lists.TrueFirst(a.Leave.isDue(s.Now), b.Leave.isDue(s.Now)), a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since),
-			cmp.Compare(a.Claim, b.Claim))
+		return cmp.Or(lists.TrueFirst(a.Leave.isDue(s.Now), b.Leave.isDue(s.Now)),
+			a.Leave.Until.Compare(b.Leave.Until), a.Leave.Since.Compare(b.Leave.Since), cmp.Compare(a.Claim, b.Claim))
 	})
 	spendBudgets(s, out)
 	return out
