@@ -5,6 +5,7 @@ import (
 
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/resources"
 )
 
@@ -60,12 +61,7 @@ func (st *State) placedSnapshot() cluster.Snapshot {
 			gone[p] = true
 		}
 	}
-	leaving := map[string]bool{}
-	for _, n := range st.nodes {
-		if n.Node != nil && n.MarkedForDeletion() {
-			leaving[n.Node.Name] = true
-		}
-	}
+	leaving := st.nodeNames(func(n *stateNode) bool { return n.MarkedForDeletion() })
 	if len(to)+len(gone)+len(leaving) > 0 { // else all pods stay where they are
 		s.Pods = make([]cluster.Pod, 0, len(st.snapshot.Pods))
 		for i := range st.snapshot.Pods {
@@ -87,16 +83,8 @@ func (st *State) placedSnapshot() cluster.Snapshot {
 // withoutRoomOn returns the snapshot in which nodes of ours for which closed is true have no room.
 func (st *State) withoutRoomOn(s cluster.Snapshot, closed func(*stateNode) bool) cluster.Snapshot {
 	s.Nodes, s.Claims = slices.Clone(s.Nodes), slices.Clone(s.Claims)
-	nodes, claims := map[string]bool{}, map[string]bool{}
-	for _, n := range st.nodes {
-		if !closed(n) {
-			continue
-		}
-		claims[n.Claim.Name] = true
-		if n.Node != nil {
-			nodes[n.Node.Name] = true
-		}
-	}
+	nodes := st.nodeNames(closed)
+	claims := lists.Set(lists.Where(st.nodes, closed), func(n *stateNode) string { return n.Claim.Name })
 	for i := range s.Nodes {
 		if nodes[s.Nodes[i].Name] {
 			s.Nodes[i].Allocatable = noAllocatable()

@@ -18,7 +18,7 @@ type commandFault struct {
 // commandFailure returns why a command cannot end well, without a reason where it can.
 func (pr *progress) commandFailure(r *runningCommand) commandFault {
 	alive := lists.Count(r.with, func(n *stateNode) bool { return !n.Deleting() })
-	untainted := selectNodes(r.claims, func(n *stateNode) bool { return n.Node == nil || !isTainted(n.Node) })
+	untainted := lists.Where(r.claims, func(n *stateNode) bool { return n.Node == nil || !n.Node.IsTaintedDisrupted() })
 	switch {
 	case r.mark.ID == "":
 		return commandFault{why: "its mark cannot be read"}
@@ -31,7 +31,7 @@ func (pr *progress) commandFailure(r *runningCommand) commandFault {
 	case !pr.state.now().Before(r.mark.Since.Add(replaceTimeout)):
 		return commandFault{why: fmt.Sprintf("its pods had no room elsewhere within %s", replaceTimeout)}
 	}
-	if reported := selectNodes(r.claims, pr.state.isReportOnly); len(reported) > 0 {
+	if reported := lists.Where(r.claims, pr.state.isReportOnly); len(reported) > 0 {
 		return commandFault{why: "disruption of " + reported[0].Claim.Name + " is only reported by now", of: reported}
 	}
 	for _, n := range r.claims {
@@ -40,11 +40,6 @@ func (pr *progress) commandFailure(r *runningCommand) commandFault {
 		}
 	}
 	return commandFault{}
-}
-
-// selectNodes returns the nodes of which that is true.
-func selectNodes(all []*stateNode, is func(*stateNode) bool) []*stateNode {
-	return slices.DeleteFunc(slices.Clone(all), func(n *stateNode) bool { return !is(n) })
 }
 
 // protectedMeanwhile returns who protects a node of a command under way, or nothing.
@@ -73,7 +68,7 @@ func (r *runningCommand) ended(why string) EndedCommand {
 func (pr *progress) splitUnreplaced(r *runningCommand, late func(*runningCommand) string, p *Plan) {
 	part := func(claims []*stateNode) *runningCommand { return &runningCommand{mark: r.mark, claims: claims} }
 	drop := func(some []*stateNode) {
-		r.claims = selectNodes(r.claims, func(n *stateNode) bool { return !slices.Contains(some, n) })
+		r.claims = lists.Where(r.claims, func(n *stateNode) bool { return !slices.Contains(some, n) })
 	}
 	for r.mark.Replacements == 0 {
 		f := pr.commandFailure(r)
@@ -89,7 +84,7 @@ func (pr *progress) splitUnreplaced(r *runningCommand, late func(*runningCommand
 	if r.mark.Replacements > 0 || late(r) == "" {
 		return
 	}
-	ready := selectNodes(r.claims, func(n *stateNode) bool { return late(part([]*stateNode{n})) == "" })
+	ready := lists.Where(r.claims, func(n *stateNode) bool { return late(part([]*stateNode{n})) == "" })
 	if len(ready) > 0 && pr.awaitsClosing(part(ready)) == "" {
 		pr.finish(part(ready), p)
 		drop(ready)

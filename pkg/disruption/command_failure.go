@@ -2,7 +2,6 @@ package disruption
 
 import (
 	"fmt"
-	"maps"
 	"slices"
 	"time"
 
@@ -38,10 +37,7 @@ const (
 // WithFailure returns the memory with the command as failed just now: it could not be begun, because of these of its
 // NodeClaims or, if none is named, for any of them.
 func (m Memory) WithFailure(c Command, because []string, now time.Time) Memory {
-	m.Failed = maps.Clone(m.Failed)
-	if m.Failed == nil {
-		m.Failed = map[string]CommandFailure{}
-	}
+	m.Failed = lists.CopyMap(m.Failed)
 	shared := isShared(len(c.Claims), len(c.Launches))
 	wait := waitsAfter(c.Reason, shared && len(because) == 0)
 	if len(because) == 0 {

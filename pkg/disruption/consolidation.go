@@ -226,9 +226,7 @@ func (co consolidation) replaceAndVerify(set []*stateNode, p plan.Plan, patient 
 			}
 		}
 	}
-	for _, n := range set {
-		n.refuseConsolidation(IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node")
-	}
+	refuseSet(set, refusal{IneligiblePodsUnschedulable, "the scheduler may leave pods of it without a node"})
 	out.Command, out.ok = Command{}, false
 	return out
 }
@@ -282,8 +280,6 @@ func (co consolidation) payingCommand(set []*stateNode, launches []plan.Launch) 
 		co.eval.payback.writePayback(c)
 		return c, true
 	}
-	for _, n := range set {
-		n.refuseConsolidation(refused.reason, refused.why)
-	}
+	refuseSet(set, refused)
 	return Command{}, false
 }

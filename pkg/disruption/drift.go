@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // findDrifted returns the command about drifted nodes, the oldest drift first: about all of those that have no pods to
@@ -74,11 +75,7 @@ func byDriftTime(a, b *stateNode) int {
 
 // exceedsDriftLimit reports whether more of the nodes have pods to move than one command about drift may have.
 func (ps *pass) exceedsDriftLimit(set []*stateNode) bool {
-	busy := 0
-	for _, n := range set {
-		busy += min(len(n.moving), 1)
-	}
-	return busy > ps.state.rules.drifted
+	return lists.Count(set, func(n *stateNode) bool { return len(n.moving) > 0 }) > ps.state.rules.drifted
 }
 
 // replaceDrifted returns the command that replaces the nodes, whatever it costs, without those whose pods nobody can

@@ -99,25 +99,13 @@ func (ev *Evaluator) podPrice(p *cluster.Pod) float64 {
 
 // departingNodes returns the names of the nodes that this pass has taken.
 func (ev *Evaluator) departingNodes() map[string]bool {
-	out := map[string]bool{}
-	for _, n := range ev.state.nodes {
-		if n.taken && n.Node != nil {
-			out[n.Node.Name] = true
-		}
-	}
-	return out
+	return ev.state.nodeNames(func(n *stateNode) bool { return n.taken })
 }
 
 // departingWithPods returns the names of the nodes that this pass has taken, without those of static pools, whose
 // replacements have room for their pods.
 func (ev *Evaluator) departingWithPods() map[string]bool {
-	out := map[string]bool{}
-	for _, n := range ev.state.nodes {
-		if n.taken && n.Node != nil && !n.inStaticPool() {
-			out[n.Node.Name] = true
-		}
-	}
-	return out
+	return ev.state.nodeNames(func(n *stateNode) bool { return n.taken && !n.inStaticPool() })
 }
 
 // sortByWaste sorts nodes so that those come first that waste most for each pod that would move.

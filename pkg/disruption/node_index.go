@@ -6,6 +6,7 @@ import (
 
 	"joiner.sh/pkg/disruption/simulator"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // nodeIndex finds our nodes.
@@ -41,6 +42,12 @@ func (x nodeIndex) nodesOfClaims(claims []string) []*stateNode {
 		out[i] = x.byClaim[name]
 	}
 	return out
+}
+
+// nodeNames returns the names of the nodes that ok accepts, as far as they have come.
+func (x nodeIndex) nodeNames(ok func(*stateNode) bool) map[string]bool {
+	there := lists.Where(x.nodes, func(n *stateNode) bool { return n.Node != nil && ok(n) })
+	return lists.Set(there, func(n *stateNode) string { return n.Node.Name })
 }
 
 // totalPrice returns what all nodes cost, USD per hour.

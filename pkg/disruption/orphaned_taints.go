@@ -18,7 +18,7 @@ func (pr *progress) rollBackOrphanedTaints(before map[string]time.Time, p *Plan)
 	for _, n := range pr.state.nodes {
 		name := n.Claim.Name
 		_, marked := markOf(*n.Claim)
-		if n.Node == nil || !isTainted(n.Node) || marked || n.Deleting() || pr.state.isReportOnly(n) ||
+		if n.Node == nil || !n.Node.IsTaintedDisrupted() || marked || n.Deleting() || pr.state.isReportOnly(n) ||
 			interruption.LeaveOf(*n.Claim).StillHolds(pr.state.now()) {
 			continue
 		}

@@ -1,11 +1,11 @@
 package disruption
 
 import (
-	"maps"
 	"slices"
 	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // payback says what commands earn within the payback time, and whether that is enough.
@@ -116,9 +116,7 @@ func (pb payback) writePayback(c Command) {
 	until := pb.now.Add(max(paid, replaceTimeout))
 	for i := range c.Launches {
 		l := &c.Launches[i]
-		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
-			l.Annotations = map[string]string{}
-		}
+		l.Annotations = lists.CopyMap(l.Annotations)
 		l.Annotations[v1.AnnotationDoNotConsolidateBefore] = until.UTC().Format(time.RFC3339)
 	}
 }

@@ -2,9 +2,11 @@ package disruption
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -73,46 +75,26 @@ type Plan struct {
 
 // Lines is the plan as text, one line for each decision, those of NotDisrupted last.
 func (p Plan) Lines() []string {
-	var out []string
-	list := func(verb string, all []Command) {
-		for _, c := range all {
-			out = append(out, verb+" "+c.String())
-		}
+	commands := func(verb string, all []Command) []string {
+		return lists.Of(all, func(c Command) string { return verb + " " + c.String() })
 	}
-	ends := func(verb string, all []EndedCommand) {
-		for _, e := range all {
-			out = append(out, fmt.Sprintf("%s %s: %s", verb, strings.Join(e.Claims, ","), e.Why))
-		}
+	ended := func(verb string, all []EndedCommand) []string {
+		return lists.Of(all, func(e EndedCommand) string {
+			return fmt.Sprintf("%s %s: %s", verb, strings.Join(e.Claims, ","), e.Why)
+		})
 	}
-	ends("finish", p.Finish)
-	ends("rolling back", p.RollBack)
-	for _, name := range p.TaintFailed {
-		out = append(out, "taint "+name+": its revision failed, and pods that leave others like it must not come to it")
+	about := func(before string, names []string, after string) []string {
+		return lists.Of(names, func(name string) string { return before + name + after })
 	}
-	for _, name := range p.UntaintFailed {
-		out = append(out, "untaint "+name+": its revision is not rolled back any more")
-	}
-	for _, name := range p.TaintPrevious {
-		out = append(out, "taint "+name+
-			": its revision is to go, and pods that leave others like it must not come to it")
-	}
-	for _, name := range p.UntaintPrevious {
-		out = append(out, "untaint "+name+": no pods leave others like it now")
-	}
-	for _, x := range p.Withdrawn {
-		out = append(out, fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why))
-	}
-	list("begin", p.Begin)
-	list("propose", p.Proposed)
-	list("report", p.Reported)
-	for _, w := range p.Waiting {
-		out = append(out, "wait "+w)
-	}
-	for _, f := range p.Faults {
-		out = append(out, f.String())
-	}
-	for _, s := range p.NotDisrupted {
-		out = append(out, s.String())
-	}
-	return out
+	return slices.Concat(ended("finish", p.Finish), ended("rolling back", p.RollBack),
+		about("taint ", p.TaintFailed, ": its revision failed, and pods that leave others like it must not come to it"),
+		about("untaint ", p.UntaintFailed, ": its revision is not rolled back any more"),
+		about("taint ", p.TaintPrevious, ": its revision is to go, and pods that leave others like it must not come to it"),
+		about("untaint ", p.UntaintPrevious, ": no pods leave others like it now"),
+		lists.Of(p.Withdrawn, func(x WithdrawnProposal) string {
+			return fmt.Sprintf("proposal withdrawn %s: %s: %s", x.Reason, strings.Join(x.Claims, ","), x.Why)
+		}),
+		commands("begin", p.Begin), commands("propose", p.Proposed), commands("report", p.Reported),
+		about("wait ", p.Waiting, ""), lists.Of(p.Faults, plan.Fault.String),
+		lists.Of(p.NotDisrupted, NotDisrupted.String))
 }

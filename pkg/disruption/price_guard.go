@@ -29,19 +29,14 @@ func newPriceGuard(st *State) priceGuard { return priceGuard{st.rules, st.snapsh
 // where spot would be replaced by spot with so few types to choose from that EC2 would take it away soon, or where a
 // minValues of the pool does not hold any more.
 func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Launch) ([]plan.Launch, bool) {
-	before, after := 0.0, 0.0
+	before, after := 0.0, plan.Plan{Launches: launches}.TotalPrice()
 	allSpot := true
 	for _, n := range set {
 		before += n.price
 		allSpot = allSpot && n.offering.CapacityType == instancetypes.Spot
 	}
-	for _, l := range launches {
-		after += l.Choice.Price
-	}
 	if after >= before {
-		for _, n := range set {
-			n.refuseConsolidation(IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods")
-		}
+		refuseSet(set, refusal{IneligibleNoCheaperAlternative, "nothing cheaper was found for its pods"})
 		return nil, false
 	}
 	if allSpot && slices.ContainsFunc(launches, mayBeSpot) && guard.refuseSpotToSpot(set) {
@@ -58,9 +53,7 @@ func (guard priceGuard) guardReplacements(set []*stateNode, launches []plan.Laun
 			narrow, ok = guard.narrowToCheaper(l, l.Choice.Price*before/after, least)
 		}
 		if !ok || !least.isMet(guard.flexibilityOf(narrow)) {
-			for _, n := range set {
-				n.refuseConsolidation(IneligibleFlexibility, "too few cheaper instance types could replace it")
-			}
+			refuseSet(set, refusal{IneligibleFlexibility, "too few cheaper instance types could replace it"})
 			return nil, false
 		}
 		out[i] = narrow
@@ -88,10 +81,8 @@ func (guard priceGuard) refuseSpotToSpot(set []*stateNode) bool {
 	if i < 0 {
 		return false
 	}
-	for _, n := range set {
-		n.refuseConsolidation(IneligibleSpotToSpot,
-			"SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node")
-	}
+	refuseSet(set, refusal{IneligibleSpotToSpot,
+		"SpotToSpotConsolidation is disabled, can't replace a spot node with a spot node"})
 	return true
 }
 
@@ -118,13 +109,7 @@ func (guard priceGuard) flexibilityOf(l plan.Launch) spotFlexibility {
 	p, _ := guard.poolOf(l.Pool)
 	for _, name := range l.Types {
 		t, _ := guard.typeIn(p, name)
-		zones := map[string]bool{}
-		for _, o := range t.Offerings {
-			if o.Available && o.Meets(l.Requirements) {
-				zones[o.Zone] = true
-			}
-		}
-		f.pools += len(zones)
+		f.pools += len(lists.Set(soldOf(t, l.Requirements), func(o instancetypes.Offering) string { return o.Zone }))
 	}
 	return f
 }
@@ -170,10 +155,15 @@ func (guard priceGuard) limitPrice(p cluster.Pool, l plan.Launch, req requiremen
 	return l, true
 }
 
+// soldOf returns the offerings of the type that are to be had and meet the requirements.
+func soldOf(t instancetypes.Type, req requirements.Set) []instancetypes.Offering {
+	return lists.Where(t.Offerings, func(o instancetypes.Offering) bool { return o.Available && o.Meets(req) })
+}
+
 // zonesOf returns the zones in which the choice is sold, the cheapest first.
 func (guard priceGuard) zonesOf(p cluster.Pool, l plan.Launch, req requirements.Set) []string {
 	t, _ := guard.typeIn(p, l.Choice.Type)
-	sold := lists.Where(t.Offerings, func(o instancetypes.Offering) bool { return o.Available && o.Meets(req) })
+	sold := soldOf(t, req)
 	slices.SortFunc(sold, func(a, b instancetypes.Offering) int {
 		return cmp.Or(cmp.Compare(a.Price, b.Price), strings.Compare(a.Zone, b.Zone))
 	})
@@ -192,10 +182,8 @@ func (guard priceGuard) typesBelow(p cluster.Pool, types []string, req requireme
 	for _, name := range types {
 		t, _ := guard.typeIn(p, name)
 		worst := 0.0
-		for _, o := range t.Offerings {
-			if o.Available && o.Meets(req) {
-				worst = max(worst, o.Price)
-			}
+		for _, o := range soldOf(t, req) {
+			worst = max(worst, o.Price)
 		}
 		if worst > 0 && worst < most {
 			out = append(out, name)
@@ -207,24 +195,17 @@ func (guard priceGuard) typesBelow(p cluster.Pool, types []string, req requireme
 // keepsMinValues reports whether the types of the launch still have as many values as each minValues asks for.
 func (guard priceGuard) keepsMinValues(p cluster.Pool, l plan.Launch) bool {
 	for _, r := range l.Requirements.All() {
-		if r.MinValues == 0 {
-			continue
-		}
 		seen := map[string]bool{}
 		for _, name := range l.Types {
 			t, _ := guard.typeIn(p, name)
 			q, _ := t.Requirements.Get(r.Key)
 			for _, value := range q.Values {
-				seen[value] = seen[value] || r.Has(value)
+				if r.Has(value) {
+					seen[value] = true
+				}
 			}
 		}
-		n := 0
-		for _, has := range seen {
-			if has {
-				n++
-			}
-		}
-		if n < int(r.MinValues) {
+		if len(seen) < r.MinValues {
 			return false
 		}
 	}

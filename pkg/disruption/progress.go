@@ -125,10 +125,6 @@ func isProtected(n *stateNode) bool {
 	return n.Node != nil && n.Node.Annotations[v1.AnnotationDoNotDisrupt] == "true"
 }
 
-func isTainted(n *cluster.Node) bool {
-	return slices.ContainsFunc(n.Taints, func(t cluster.Taint) bool { return t.Key == v1.TaintDisrupted })
-}
-
 // podWithoutRoom returns a function that says which pod of a command still has no room on a node that is ready, or
 // nothing.
 func (pr *progress) podWithoutRoom() func(*runningCommand) string {

@@ -74,7 +74,7 @@ func (pr *progress) closesFor(n *stateNode, d trialDrain) bool {
 		return false
 	case n.isClosed():
 		return true
-	case isTainted(n.Node) || !n.Initialized() || pr.awaited()[n.Name()]:
+	case n.Node.IsTaintedDisrupted() || !n.Initialized() || pr.awaited()[n.Name()]:
 		return false
 	}
 	var used resources.List

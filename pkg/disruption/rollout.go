@@ -9,6 +9,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
@@ -203,13 +204,10 @@ func isRefused(s cluster.Snapshot, p cluster.Pool, o instancetypes.Offering) boo
 // from the node on that was asked about last, which the step has room for. Where no node can go otherwise, the pods of
 // one are divided among nodes of the revision that is tried and of the last good one.
 func (ps *pass) findTrial(m *Memory, mayAsk func() bool) (Command, bool) {
-	var set []*stateNode
-	for _, n := range ps.state.nodes {
-		if n.awaitsTrial() && len(n.moving) > 0 && !n.inStaticPool() &&
-			ps.candidates.mayDisrupt(n, v1.DisruptionDrifted) {
-			set = append(set, n)
-		}
-	}
+	set := lists.Where(ps.state.nodes, func(n *stateNode) bool {
+		return n.awaitsTrial() && len(n.moving) > 0 && !n.inStaticPool() &&
+			ps.candidates.mayDisrupt(n, v1.DisruptionDrifted)
+	})
 	if len(set) == 0 {
 		return Command{}, false
 	}

@@ -46,6 +46,13 @@ func (v *verdict) presumeNotConsolidated(r refusal) {
 	}
 }
 
+// refuseSet records why none of the nodes is consolidated. The last reason holds.
+func refuseSet(set []*stateNode, r refusal) {
+	for _, n := range set {
+		n.reviewConsolidation(r)
+	}
+}
+
 // refuseReplacement records why the drifted node is not replaced. The last reason holds; no reason changes nothing.
 func (v *verdict) refuseReplacement(r refusal) {
 	if r.reason != "" {

@@ -176,10 +176,7 @@ func AssignLaunches(s cluster.Snapshot, launches []plan.Launch) []plan.Launch {
 
 // WithRevision is the launch with that revision of its class.
 func WithRevision(l plan.Launch, revision string) plan.Launch {
-	l.Annotations = maps.Clone(l.Annotations)
-	if l.Annotations == nil {
-		l.Annotations = map[string]string{}
-	}
+	l.Annotations = lists.CopyMap(l.Annotations)
 	l.Annotations[api.AnnotationNodeRevision] = revision
 	return l
 }

@@ -17,6 +17,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/requirements"
 )
@@ -35,10 +36,8 @@ type DriftChange struct {
 // DriftChanges are the changes that the conditions of the snapshot need, sorted as its claims are; types tells what a
 // pool may launch.
 func DriftChanges(s cluster.Snapshot, types func(cluster.Pool) []instancetypes.Type) []DriftChange {
-	j := driftJudge{s: s, typeIn: overlays.FindType(types), instances: map[string]cluster.Instance{}}
-	for _, i := range s.Instances {
-		j.instances[i.ProviderID()] = i
-	}
+	j := driftJudge{s: s, typeIn: overlays.FindType(types),
+		instances: lists.Index(s.Instances, cluster.Instance.ProviderID)}
 	var out []DriftChange
 	for _, c := range s.Claims {
 		if !c.Deleting.IsZero() || !c.Is(v1.ConditionLaunched) {
@@ -198,12 +197,9 @@ func (j driftJudge) stillOffered(c cluster.Claim, p cluster.Pool) bool {
 	if !ok {
 		return false
 	}
-	for _, o := range t.Offerings {
+	return slices.ContainsFunc(t.Offerings, func(o instancetypes.Offering) bool {
 		way := o.CapacityType == c.Labels[v1.LabelCapacityType] ||
 			c.Labels[v1.LabelCapacityType] == instancetypes.Reserved && o.CapacityType == instancetypes.OnDemand
-		if way && o.Zone == c.Labels[corev1.LabelTopologyZone] {
-			return true
-		}
-	}
-	return false
+		return way && o.Zone == c.Labels[corev1.LabelTopologyZone]
+	})
 }

@@ -6,6 +6,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/topology"
 )
 
@@ -73,13 +74,8 @@ func (c *podCounter) minDomainCount(domains int) int {
 }
 
 // domainsWithNodes returns the number of domains that have nodes.
-func (c *podCounter) domainsWithNodes() (n int) {
-	for _, nodes := range c.nodes {
-		if nodes > 0 {
-			n++
-		}
-	}
-	return n
+func (c *podCounter) domainsWithNodes() int {
+	return lists.Count(c.nodes, func(nodes int) bool { return nodes > 0 })
 }
 
 // allowsNode reports whether the rules let the next pod onto the node.
@@ -109,7 +105,7 @@ func (r classRules) allowsNode(n *Node) bool {
 
 // CoLocatedCount returns how many of the pods, p among them, must share one node with p. It is 0 where nodes have some
 // of those pods already, which the others must join.
-func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) (n int) {
+func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) int {
 	class := sim.classOf(p)
 	sim.prepareCounters(class)
 	i := slices.IndexFunc(class.follows, func(c *podCounter) bool {
@@ -118,12 +114,9 @@ func (sim *Simulator) CoLocatedCount(p *cluster.Pod, pods []*cluster.Pod) (n int
 	if i < 0 {
 		return 0
 	}
-	for _, other := range pods {
-		if class.follows[i].group.Selects(other.Namespace, other.Labels) {
-			n++
-		}
-	}
-	return n
+	return lists.Count(pods, func(other *cluster.Pod) bool {
+		return class.follows[i].group.Selects(other.Namespace, other.Labels)
+	})
 }
 
 // withinSpreads reports whether the spreads hold on the node with so many more pods of the class there.

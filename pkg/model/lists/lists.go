@@ -3,6 +3,7 @@ package lists
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 )
@@ -79,6 +80,13 @@ func Pointers[S ~[]E, E any, K comparable](items S, key func(*E) K) map[K]*E {
 	for i := range items {
 		out[key(&items[i])] = &items[i]
 	}
+	return out
+}
+
+// CopyMap returns a copy of the map that can be written to: it is empty for nil.
+func CopyMap[K comparable, V any](m map[K]V) map[K]V {
+	out := make(map[K]V, len(m))
+	maps.Copy(out, m)
 	return out
 }
 

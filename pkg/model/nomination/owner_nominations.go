@@ -47,9 +47,7 @@ func NominateOwners(pod func(key string) *cluster.Pod, id string, launches []pla
 			}
 		}
 		l.Startup = append(slices.Clone(l.Startup), nominationTaint(fmt.Sprintf("%s,%d", id, i)))
-		if l.Annotations = maps.Clone(l.Annotations); l.Annotations == nil {
-			l.Annotations = map[string]string{}
-		}
+		l.Annotations = lists.CopyMap(l.Annotations)
 		l.Annotations[api.AnnotationNominatedOwners] = ownersAnnotation(count)
 	}
 	return out

@@ -2,69 +2,56 @@ package plan
 
 import (
 	"fmt"
-	"joiner.sh/pkg/model/lists"
+	"maps"
 	"slices"
 	"strings"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // Lines is the plan as text, one line for each decision; the only form in which plans are logged, shown and stored.
 func (p Plan) Lines() []string {
-	out := lists.Of(p.Launches, Launch.String)
-	for _, l := range p.Fixed {
-		out = append(out, l.String())
+	return slices.Concat(
+		lists.Of(p.Launches, Launch.String), lists.Of(p.Fixed, Launch.String), lists.Of(p.Starts(), Start.String),
+		lists.Of(p.Removals, func(r Removal) string { return fmt.Sprintf("remove %s: %s", r.Claim, r.Why) }),
+		lists.Of(p.Short, func(s Skip) string { return fmt.Sprintf("short pool %s: %s", s.Pool, s.Why) }),
+		lists.Of(p.Held, func(h Held) string {
+			return fmt.Sprintf("hold %d launches of pool %s: %s", h.Nodes, h.Pool, h.Why)
+		}),
+		placementLines(p.Existing),
+		lists.Of(p.Unplaced, func(u Unplaced) string {
+			return fmt.Sprintf("unschedulable %s: %s", u.Pod, u.Message())
+		}),
+		lists.Of(p.Skipped, func(s Skip) string { return fmt.Sprintf("skip pool %s: %s", s.Pool, s.Why) }),
+		lists.Of(p.Oversized, func(d OversizedDaemon) string {
+			return fmt.Sprintf("oversized DaemonSet %s: %s", d.DaemonSet, d.Message())
+		}),
+		lists.Of(p.Unread, func(u UnreadPod) string {
+			return fmt.Sprintf("unread anti-affinity of %s: %s", u.Pod, u.Message())
+		}),
+		lists.Of(p.Faults, Fault.String), p.stoppedLines())
+}
+
+// placementLines has a line for each node, sorted by its name.
+func placementLines(all []Placement) []string {
+	pods := map[string][]string{}
+	for _, e := range all {
+		pods[e.Node] = append(pods[e.Node], e.Pod)
 	}
-	for _, s := range p.Starts() {
-		out = append(out, s.String())
-	}
-	for _, r := range p.Removals {
-		out = append(out, fmt.Sprintf("remove %s: %s", r.Claim, r.Why))
-	}
-	for _, s := range p.Short {
-		out = append(out, fmt.Sprintf("short pool %s: %s", s.Pool, s.Why))
-	}
-	for _, h := range p.Held {
-		out = append(out, fmt.Sprintf("hold %d launches of pool %s: %s", h.Nodes, h.Pool, h.Why))
-	}
-	for _, node := range p.nodeTexts() {
-		var pods []string
-		for _, e := range p.Existing {
-			if e.Node == node {
-				pods = append(pods, e.Pod)
-			}
-		}
-		out = append(out, fmt.Sprintf("use %s for %s", node, NamePods(pods)))
-	}
-	for _, u := range p.Unplaced {
-		out = append(out, fmt.Sprintf("unschedulable %s: %s", u.Pod, strings.Join(u.Why, "; ")))
-	}
-	for _, s := range p.Skipped {
-		out = append(out, fmt.Sprintf("skip pool %s: %s", s.Pool, s.Why))
-	}
-	for _, d := range p.Oversized {
-		out = append(out, fmt.Sprintf("oversized DaemonSet %s: %s", d.DaemonSet, d.Message()))
-	}
-	for _, u := range p.Unread {
-		out = append(out, fmt.Sprintf("unread anti-affinity of %s: %s", u.Pod, u.Message()))
-	}
-	for _, f := range p.Faults {
-		out = append(out, f.String())
-	}
-	return append(out, p.stoppedLines()...)
+	return lists.Of(slices.Sorted(maps.Keys(pods)),
+		func(node string) string { return fmt.Sprintf("use %s for %s", node, NamePods(pods[node])) })
 }
 
 // stoppedLines says what is kept for buffers of stopped capacity.
-func (p Plan) stoppedLines() (out []string) {
+func (p Plan) stoppedLines() []string {
 	if p.Stopped == nil {
 		return nil
 	}
-	kept := Plan{Existing: p.Stopped.Placed}
-	for _, line := range kept.Lines() {
-		out = append(out, "stopped: "+line)
-	}
-	for _, u := range p.Stopped.Unplaced {
-		out = append(out, fmt.Sprintf("stopped: no node for %s: %s", u.Pod, strings.Join(u.Why, "; ")))
-	}
-	return out
+	return slices.Concat(
+		lists.Of(placementLines(p.Stopped.Placed), func(line string) string { return "stopped: " + line }),
+		lists.Of(p.Stopped.Unplaced, func(u Unplaced) string {
+			return fmt.Sprintf("stopped: no node for %s: %s", u.Pod, u.Message())
+		}))
 }
 
 // String joins the lines of the plan.
@@ -115,10 +102,4 @@ func (p Plan) NodeByPod() map[string]string {
 		out[e.Pod] = e.Node
 	}
 	return out
-}
-
-func (p Plan) nodeTexts() []string {
-	out := lists.Of(p.Existing, func(e Placement) string { return e.Node })
-	slices.Sort(out)
-	return slices.Compact(out)
 }

@@ -4,13 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"encoding/json"
-	"maps"
 	"regexp"
 	"strings"
 
 	"sigs.k8s.io/yaml"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // al2UserData writes MIME: the user's parts, then a script that runs /etc/eks/bootstrap.sh.
@@ -121,8 +121,7 @@ type (
 func kubeletFile(in Input) (awsv1.KubeletConfiguration, error) {
 	file, pods := in.Kubelet, int32(in.maxPods())
 	file.MaxPods, file.ClusterDNS = &pods, in.clusterDNS()
-	file.Extra = map[string]string{}
-	maps.Copy(file.Extra, in.Kubelet.Extra)
+	file.Extra = lists.CopyMap(in.Kubelet.Extra)
 	delete(file.Extra, awsv1.KubeletTaints)
 	delete(file.Extra, awsv1.KubeletMaxPods) // an expression, of which MaxPods came
 	if len(in.Node.taints) == 0 {

@@ -23,10 +23,7 @@ const (
 
 // staticTags are the tags of everything that a launch makes; ours beat the user's.
 func staticTags(in Input) map[string]string {
-	out := maps.Clone(in.Class.Spec.Tags)
-	if out == nil {
-		out = map[string]string{}
-	}
+	out := lists.CopyMap(in.Class.Spec.Tags)
 	out[awsv1.TagClusterPrefix+in.Cluster.Name] = "owned"
 	out[TagClusterName] = in.Cluster.Name
 	out[TagNodeClass] = in.Class.Name

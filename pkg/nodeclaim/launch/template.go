@@ -16,6 +16,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/nodeclaim/bootstrap"
 )
@@ -89,10 +90,7 @@ func TemplatePrefix(cluster string) string { return "joiner/" + cluster + "/" }
 
 func userData(in Input, capacityType string, g templateGroup) (string, error) {
 	spec := in.Class.Spec
-	labels := maps.Clone(in.Claim.Labels)
-	if labels == nil {
-		labels = map[string]string{}
-	}
+	labels := lists.CopyMap(in.Claim.Labels)
 	labels[instancetypes.LabelCapacityType] = capacityType
 	maps.Copy(labels, reservationLabels(g.reservation))
 	node, err := bootstrap.NewNodeRegistration(labels, bootTaints(in.Claim))

@@ -3,7 +3,6 @@ package translate
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"slices"
 	"strings"
 
@@ -12,6 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -80,8 +80,7 @@ func (d DeviceClaims) NoteSharing(pods []*cluster.Pod) {
 		d.sharing[key] = shared
 		if len(shared.pods) > 1 {
 			p := shared.pods[0]
-			labels := map[string]string{}
-			maps.Copy(labels, p.Labels)
+			labels := lists.CopyMap(p.Labels)
 			_, name, _ := strings.Cut(key, "/")
 			labels[cluster.SharedClaim+name] = "first"
 			p.Labels = labels

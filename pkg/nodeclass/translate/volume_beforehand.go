@@ -83,10 +83,7 @@ func (s Storage) AddVolumes(nodes []cluster.Node) {
 			}
 			if free > 0 {
 				nodes[i].Provides = append(slices.Clip(nodes[i].Provides), part)
-				nodes[i].VolumeLimits = maps.Clone(nodes[i].VolumeLimits)
-				if nodes[i].VolumeLimits == nil {
-					nodes[i].VolumeLimits = map[string]int64{}
-				}
+				nodes[i].VolumeLimits = lists.CopyMap(nodes[i].VolumeLimits)
 				nodes[i].VolumeLimits[part] = int64(free)
 			}
 		}

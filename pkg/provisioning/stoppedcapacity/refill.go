@@ -3,7 +3,6 @@ package stoppedcapacity
 import (
 	"cmp"
 	"fmt"
-	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -90,10 +89,7 @@ func bufferView(s cluster.Snapshot, fresh map[string]bool) (view cluster.Snapsho
 	view.Claims = slices.Clone(view.Claims)
 	for i, c := range view.Claims {
 		if !fresh[c.Name] {
-			c.Annotations = maps.Clone(c.Annotations)
-			if c.Annotations == nil {
-				c.Annotations = map[string]string{}
-			}
+			c.Annotations = lists.CopyMap(c.Annotations)
 			c.Annotations[v1.AnnotationStoppedCapacity] = "true"
 			c.Conditions = slices.DeleteFunc(slices.Clone(c.Conditions),
 				func(k cluster.Condition) bool { return k.Type == v1.ConditionStopped })
