@@ -8,6 +8,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Plan holds what is to be done about a rollout: to keep the class as a revision, to store the status, to tell of
@@ -39,26 +40,24 @@ func Advance(s cluster.Snapshot, r cluster.Rollout) Plan {
 		st.Refused, st.Message = refused, refused
 		return out
 	}
-	a := advance{s: s, r: r, class: class, out: &out}
+	a := advance{s: s, r: r, class: class, claims: claimsOf(s, r), revisionOf: revisionOf(r), out: &out}
 	a.keepCurrent()
 	a.choosePhase()
 	a.count()
 	st.Unavailable = a.unavailable()
-	used := map[string]bool{}
-	g := gateOf(s, r, class)
-	for _, c := range claimsOf(s, r) {
-		used[g.RevisionOf(c)] = true
-	}
-	out.Forget = surplusRevisions(r, *st, used)
+	out.Forget = surplusRevisions(r, *st, lists.Set(a.claims, a.revisionOf))
 	return out
 }
 
 type advance struct {
-	s     cluster.Snapshot
-	r     cluster.Rollout
-	class string
-	now   string // the revision that the class has, empty while nobody knows
-	out   *Plan
+	s      cluster.Snapshot
+	r      cluster.Rollout
+	class  string
+	claims []cluster.Claim
+	now    string // the revision that the class has, empty while nobody knows
+	out    *Plan
+
+	revisionOf func(cluster.Claim) string
 }
 
 // keepCurrent keeps the class as it is, if no revision is like it. The first one is good.
@@ -69,7 +68,7 @@ func (a *advance) keepCurrent() {
 		return
 	}
 	a.now = name
-	if !slices.ContainsFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == name }) {
+	if _, kept := keptRevision(a.r, name); !kept {
 		a.out.Keep = name
 	}
 	if st := &a.out.Status; st.LastGood == "" {
@@ -259,7 +258,7 @@ func (a *advance) trust(f finding) {
 
 // target returns the number of nodes that may have the revision at the step: what the largest step so far says.
 func (a *advance) target(step int) (n int) {
-	total := len(claimsOf(a.s, a.r))
+	total := len(a.claims)
 	for _, one := range a.r.Steps[:step+1] {
 		n = max(n, one.Nodes, (one.Percent*total+99)/100)
 	}
@@ -280,11 +279,10 @@ func (a *advance) awaitsEvidence(f finding) string {
 	if f.awaits == "" {
 		return ""
 	}
-	g := gateOf(a.s, a.r, a.class)
 	var last time.Time
-	for _, c := range claimsOf(a.s, a.r) {
+	for _, c := range a.claims {
 		k := c.Condition(api.ConditionInitialized)
-		if g.RevisionOf(c) == a.out.Status.Revision && k.Status == "True" && k.Since.After(last) {
+		if a.revisionOf(c) == a.out.Status.Revision && k.Status == "True" && k.Since.After(last) {
 			last = k.Since
 		}
 	}
@@ -302,9 +300,7 @@ func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
 		token := pauseToken(st)
 		until := st.StepStarted.Add(step.For)
 		switch {
-		case a.r.Resume == token:
-			return "", false
-		case step.For > 0 && !a.s.Now.Before(until):
+		case a.r.Resume == token, step.For > 0 && !a.s.Now.Before(until):
 			return "", false
 		case step.For > 0:
 			a.out.Status.ResumeToken = token
@@ -313,15 +309,11 @@ func (a *advance) waitsFor(step cluster.RolloutStep) (why string, paused bool) {
 		a.out.Status.ResumeToken = token
 		return "paused until people resume it", true
 	}
-	proven, starting := 0, 0
+	count := map[string]int{}
 	for _, t := range st.Tried {
-		switch t.State {
-		case cluster.TriedInitialized:
-			proven++
-		case cluster.TriedStarting:
-			starting++
-		}
+		count[t.State]++
 	}
+	proven, starting := count[cluster.TriedInitialized], count[cluster.TriedStarting]
 	want, old := a.target(st.Step), a.oldNodes()
 	if starting == 0 && proven > 0 && (proven >= want || old == 0) {
 		return "", false

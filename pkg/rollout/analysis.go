@@ -10,6 +10,7 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 const (
@@ -76,16 +77,12 @@ func alarmProblem(r cluster.Rollout) string {
 	if r.AlarmsUnread != "" {
 		return "spec.analysis.alarms: " + r.AlarmsUnread
 	}
-	var missing []string
-	for _, a := range r.Alarms {
-		if a.State == "" {
-			missing = append(missing, a.Name)
-		}
-	}
+	missing := lists.Where(r.Alarms, func(a cluster.Alarm) bool { return a.State == "" })
 	if len(missing) == 0 {
 		return ""
 	}
-	return "spec.analysis.alarms: there is no alarm " + strings.Join(missing, ", ") + " in this region and account"
+	names := lists.Of(missing, func(a cluster.Alarm) string { return a.Name })
+	return "spec.analysis.alarms: there is no alarm " + strings.Join(names, ", ") + " in this region and account"
 }
 
 // judgeNodes fails for nodes that do not become initialized or stay Ready in time, and for conditions that they must
@@ -136,11 +133,10 @@ func badCondition(n cluster.Node, unwanted []cluster.Condition) string {
 // crashed, were killed for their memory, or stay unready. Controllers with pods on one side only are left out, unless
 // a revision is tried and pods that leave old nodes are to be remembered.
 func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHealth) {
-	class, refused := ClassOf(s, r)
-	if refused != "" || r.Status.Revision == "" {
+	if _, refused := ClassOf(s, r); refused != "" || r.Status.Revision == "" {
 		return nil
 	}
-	isNew, steady := initializedNodes(s, r, gateOf(s, r, class)), steadyNodes(s)
+	isNew, steady := initializedNodes(s, r), steadyNodes(s)
 	byUID := map[string]*cluster.WorkloadHealth{}
 	for _, o := range r.Status.OldPods {
 		byUID[o.Controller] = &cluster.WorkloadHealth{Controller: o.Controller}
@@ -171,11 +167,12 @@ func CountPods(s cluster.Snapshot, r cluster.Rollout) (out []cluster.WorkloadHea
 }
 
 // initializedNodes are the initialized nodes of the rollout, each with whether it has the revision that is tried.
-func initializedNodes(s cluster.Snapshot, r cluster.Rollout, g cluster.PoolRollout) map[string]bool {
+func initializedNodes(s cluster.Snapshot, r cluster.Rollout) map[string]bool {
 	isNew := map[string]bool{}
+	revision := revisionOf(r)
 	for _, c := range claimsOf(s, r) {
 		if c.NodeName != "" && c.Is(api.ConditionInitialized) {
-			isNew[c.NodeName] = g.RevisionOf(c) == r.Status.Revision
+			isNew[c.NodeName] = revision(c) == r.Status.Revision
 		}
 	}
 	return isNew
@@ -220,18 +217,15 @@ func faresBadly(p cluster.Pod, now time.Time) bool {
 // judgePods compares the pods of each controller on new nodes with its pods on old ones. It fails when so many bad ones
 // on new nodes have a chance of at most mostChance, were new nodes as good as old ones.
 func (f *finding) judgePods(s cluster.Snapshot, r cluster.Rollout) {
-	pods, bad, old, oldBad := 0, 0, 0, 0
 	f.compared = compared(r, s.Now)
-	for _, w := range f.compared {
-		pods, bad, old, oldBad = pods+w.New, bad+w.NewBad, old+w.Old, oldBad+w.OldBad
-	}
-	text := fmt.Sprintf("%d of %d pods on new nodes fare badly, %d of %d of the same workloads on old nodes", bad, pods,
-		oldBad, old)
-	if pods < r.MinPods {
+	sum := sumOf(f.compared)
+	text := fmt.Sprintf("%d of %d pods on new nodes fare badly, %d of %d of the same workloads on old nodes", sum.NewBad,
+		sum.New, sum.OldBad, sum.Old)
+	if sum.New < r.MinPods {
 		if mayBeCompared(s, r) {
-			f.awaits = fmt.Sprintf("pods that can be compared: %d of %d are on new nodes", pods, r.MinPods)
+			f.awaits = fmt.Sprintf("pods that can be compared: %d of %d are on new nodes", sum.New, r.MinPods)
 		}
-		if pods > 0 {
+		if sum.New > 0 {
 			f.words = append(f.words, fmt.Sprintf("%s; fewer than %d are not compared", text, r.MinPods))
 		}
 		return
@@ -253,14 +247,10 @@ func (f *finding) judgePods(s cluster.Snapshot, r cluster.Rollout) {
 
 // mayBeCompared reports whether old nodes of the rollout run pods whose controllers may have some on new nodes, too.
 func mayBeCompared(s cluster.Snapshot, r cluster.Rollout) bool {
-	class, refused := ClassOf(s, r)
-	if refused != "" {
-		return false
-	}
-	g := gateOf(s, r, class)
+	revision := revisionOf(r)
 	old := map[string]bool{} // nodes
 	for _, c := range claimsOf(s, r) {
-		if c.NodeName != "" && c.Deleting.IsZero() && g.RevisionOf(c) != r.Status.Revision {
+		if c.NodeName != "" && c.Deleting.IsZero() && revision(c) != r.Status.Revision {
 			old[c.NodeName] = true
 		}
 	}

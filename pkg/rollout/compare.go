@@ -2,6 +2,7 @@ package rollout
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -41,12 +42,9 @@ func rememberOld(before []cluster.OldPods, all []cluster.WorkloadHealth, now tim
 			at[w.Controller] = o
 		}
 	}
-	var out []cluster.OldPods
-	for _, o := range at {
-		out = append(out, o)
-	}
-	slices.SortFunc(out, func(a, b cluster.OldPods) int { return strings.Compare(a.Controller, b.Controller) })
-	return out
+	return slices.SortedFunc(maps.Values(at), func(a, b cluster.OldPods) int {
+		return strings.Compare(a.Controller, b.Controller)
+	})
 }
 
 // compared returns the workloads that have pods on new nodes and pods to compare them with: those on old nodes, and
@@ -73,15 +71,11 @@ func compared(r cluster.Rollout, now time.Time) (out []cluster.WorkloadHealth) {
 // arriving says which pods are about to show something on new nodes: those of old nodes that are being replaced, and
 // those that start on new ones.
 func arriving(s cluster.Snapshot, r cluster.Rollout) string {
-	class, refused := ClassOf(s, r)
-	if refused != "" {
-		return ""
-	}
-	g := gateOf(s, r, class)
 	isNew := map[string]bool{}
+	revision := revisionOf(r)
 	for _, c := range claimsOf(s, r) {
 		switch {
-		case g.RevisionOf(c) == r.Status.Revision:
+		case revision(c) == r.Status.Revision:
 			isNew[c.NodeName] = c.Deleting.IsZero()
 		case c.Annotations[api.AnnotationDisruptionCommand] != "":
 			return "pods of old nodes that are being replaced"
@@ -96,13 +90,18 @@ func arriving(s cluster.Snapshot, r cluster.Rollout) string {
 	return ""
 }
 
+func sumOf(all []cluster.WorkloadHealth) (sum cluster.WorkloadHealth) {
+	for _, w := range all {
+		sum.New, sum.NewBad = sum.New+w.New, sum.NewBad+w.NewBad
+		sum.Old, sum.OldBad = sum.Old+w.Old, sum.OldBad+w.OldBad
+	}
+	return sum
+}
+
 // powerOf is the chance that a look at the end of a step finds a revision on which soughtRate of the good pods fare
 // badly as well, with so many pods on new and on old nodes.
 func powerOf(all []cluster.WorkloadHealth) float64 {
-	var sum cluster.WorkloadHealth
-	for _, w := range all {
-		sum.New, sum.Old, sum.OldBad = sum.New+w.New, sum.Old+w.Old, sum.OldBad+w.OldBad
-	}
+	sum := sumOf(all)
 	if sum.New == 0 || sum.Old == 0 {
 		return 0
 	}
@@ -120,13 +119,10 @@ func powerOf(all []cluster.WorkloadHealth) float64 {
 
 // tellPower says what was compared before a revision is trusted, and how much that shows.
 func tellPower(all []cluster.WorkloadHealth) string {
-	pods, old := 0, 0
-	for _, w := range all {
-		pods, old = pods+w.New, old+w.Old
-	}
-	if pods == 0 {
+	sum := sumOf(all)
+	if sum.New == 0 {
 		return "no pods could be compared"
 	}
 	return fmt.Sprintf("%d pods on new nodes were compared with %d on old ones, which finds one on which %.0f %% more "+
-		"fare badly in %.0f %% of the cases", pods, old, 100*soughtRate, 100*powerOf(all))
+		"fare badly in %.0f %% of the cases", sum.New, sum.Old, 100*soughtRate, 100*powerOf(all))
 }

@@ -2,7 +2,6 @@ package rollout
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 
 	api "joiner.sh/pkg/api/v1"
@@ -31,10 +30,7 @@ func Gate(s cluster.Snapshot) cluster.Snapshot {
 		for i := range s.Pools {
 			if p := &s.Pools[i]; owns(s, r, p.Name) {
 				p.Rollout, p.Revision = &g, g.Good
-				p.Annotations = maps.Clone(p.Annotations)
-				if p.Annotations == nil {
-					p.Annotations = map[string]string{}
-				}
+				p.Annotations = lists.CopyMap(p.Annotations)
 				p.Annotations[api.AnnotationNodeRevision] = g.Good
 			}
 		}
@@ -50,34 +46,38 @@ func Gate(s cluster.Snapshot) cluster.Snapshot {
 
 // gateOf returns what the status of the rollout allows now.
 func gateOf(s cluster.Snapshot, r cluster.Rollout, class string) cluster.PoolRollout {
-	g := cluster.PoolRollout{Name: r.Name, Good: r.Status.LastGood, DriftTo: r.Status.LastGood}
-	for _, v := range r.Revisions {
-		known := cluster.KnownRevision{Name: v.Name, Hash: v.Resolved.Hash, HashVersion: v.Resolved.HashVersion}
-		for _, i := range v.Resolved.Images {
-			known.Images = append(known.Images, i.ID)
-		}
-		g.Known = append(g.Known, known)
-	}
-	if r.Pinned != "" {
+	g := cluster.PoolRollout{Name: r.Name, Good: r.Status.LastGood, DriftTo: r.Status.LastGood, Known: marksOf(r)}
+	switch phase := r.Status.Phase; {
+	case r.Pinned != "":
 		if g.Good, g.DriftTo = r.Pinned, r.Pinned; r.Status.Revision != r.Pinned {
 			g.Failed = r.Status.Revision
 		}
-		g.RolledBack = rolledBack(r, g)
-		return g
-	}
-	switch r.Status.Phase {
-	case cluster.RolloutProgressing, cluster.RolloutPaused:
+	case isUnderWay(r.Status):
 		g.Try, g.DriftTo = r.Status.Revision, r.Status.Revision
 		if now, ok := currentRevision(s, r, class); ok && now == g.Try && r.Abort != g.Try {
 			g.Slots = max(r.Status.Allowed-len(everTried(s, r, g)), 0)
 		}
-	case cluster.RolloutHalted:
+	case phase == cluster.RolloutHalted:
 		g.Try, g.DriftTo, g.Failed = r.Status.Revision, "", r.Status.Revision
-	case cluster.RolloutRollingBack:
+	case phase == cluster.RolloutRollingBack:
 		g.Failed = r.Status.Revision
 	}
 	g.RolledBack = rolledBack(r, g)
 	return g
+}
+
+// marksOf are the marks of the revisions that are kept.
+func marksOf(r cluster.Rollout) []cluster.KnownRevision {
+	return lists.Of(r.Revisions, func(v cluster.NodeRevision) cluster.KnownRevision {
+		return cluster.KnownRevision{Name: v.Name, Hash: v.Resolved.Hash, HashVersion: v.Resolved.HashVersion,
+			Images: lists.Of(v.Resolved.Images, func(i instancetypes.Image) string { return i.ID })}
+	})
+}
+
+// revisionOf returns what tells the revision that a claim has or is to be launched with; empty for one that nobody
+// knows.
+func revisionOf(r cluster.Rollout) func(cluster.Claim) string {
+	return cluster.PoolRollout{Known: marksOf(r)}.RevisionOf
 }
 
 // rolledBack are the revisions whose nodes are all to be replaced by those of the last good one. One that was trusted
@@ -96,13 +96,9 @@ func rolledBack(r cluster.Rollout, g cluster.PoolRollout) (out []string) {
 
 // revisionClasses are the revisions as classes of the snapshot. One that launches need and that nobody kept is there
 // as one that is not ready.
-func revisionClasses(r cluster.Rollout, class string, g cluster.PoolRollout) (out []instancetypes.Class) {
-	found := false
-	for _, v := range r.Revisions {
-		out = append(out, v.Resolved)
-		found = found || v.Name == g.Good
-	}
-	if !found {
+func revisionClasses(r cluster.Rollout, class string, g cluster.PoolRollout) []instancetypes.Class {
+	out := lists.Of(r.Revisions, func(v cluster.NodeRevision) instancetypes.Class { return v.Resolved })
+	if _, kept := keptRevision(r, g.Good); !kept {
 		out = append(out, instancetypes.Class{Name: cluster.RevisionKey(class, g.Good),
 			Message: "its revision " + g.Good + " is not stored any more: see NodeRollout " + r.Name})
 	}
@@ -120,17 +116,12 @@ func owns(s cluster.Snapshot, r cluster.Rollout, pool string) bool {
 }
 
 // claimsOf are the claims of the rollout's pools, without stopped capacity.
-func claimsOf(s cluster.Snapshot, r cluster.Rollout) (out []cluster.Claim) {
+func claimsOf(s cluster.Snapshot, r cluster.Rollout) []cluster.Claim {
 	mine := map[string]bool{}
 	for _, p := range r.Pools {
 		mine[p] = owns(s, r, p)
 	}
-	for _, c := range s.Claims {
-		if mine[c.Pool] && !c.Standby() {
-			out = append(out, c)
-		}
-	}
-	return out
+	return lists.Where(s.Claims, func(c cluster.Claim) bool { return mine[c.Pool] && !c.Standby() })
 }
 
 // everTried are the claims that have, had or will have the revision that is tried.

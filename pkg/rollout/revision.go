@@ -10,6 +10,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass"
 )
 
@@ -53,6 +54,10 @@ func currentRevision(s cluster.Snapshot, r cluster.Rollout, class string) (name 
 	return RevisionName(c), true
 }
 
+func keptRevision(r cluster.Rollout, name string) (cluster.NodeRevision, bool) {
+	return lists.Find(r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == name })
+}
+
 // ClassOf returns the one class of the rollout's NodePools, or why there is none.
 func ClassOf(s cluster.Snapshot, r cluster.Rollout) (class, refused string) {
 	taken := ""
@@ -93,12 +98,12 @@ func surplusRevisions(r cluster.Rollout, st cluster.RolloutStatus, used map[stri
 // knows that: nobody else notices when they go.
 func DoubtfulImages(s cluster.Snapshot, r cluster.Rollout) (ids []string) {
 	name, refused := ClassOf(s, r)
-	i := slices.IndexFunc(r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == r.Status.LastGood })
-	if refused != "" || i < 0 {
+	good, kept := keptRevision(r, r.Status.LastGood)
+	if refused != "" || !kept {
 		return nil
 	}
 	now, _ := s.ClassOf(name)
-	for _, image := range r.Revisions[i].Resolved.Images {
+	for _, image := range good.Resolved.Images {
 		seen := func(other instancetypes.Image) bool { return other.ID == image.ID }
 		if !now.Ready || now.Unseen || !slices.ContainsFunc(now.Images, seen) {
 			ids = append(ids, image.ID)
@@ -114,21 +119,19 @@ func (a *advance) unavailable() string {
 	if st.LastGood == "" {
 		return ""
 	}
-	i := slices.IndexFunc(a.r.Revisions, func(v cluster.NodeRevision) bool { return v.Name == st.LastGood })
-	if i < 0 && a.out.Keep != st.LastGood {
+	good, kept := keptRevision(a.r, st.LastGood)
+	if !kept && a.out.Keep != st.LastGood {
 		return "revision " + st.LastGood + " is not stored any more"
 	}
-	if i >= 0 {
-		for _, kubelet := range a.r.Revisions[i].KubeletVersions {
-			if why := nodeclass.KubeletMisfit(kubelet, a.r.ClusterVersion); why != "" {
-				return "revision " + st.LastGood + " does not fit the cluster: " + why
-			}
+	for _, kubelet := range good.KubeletVersions {
+		if why := nodeclass.KubeletMisfit(kubelet, a.r.ClusterVersion); why != "" {
+			return "revision " + st.LastGood + " does not fit the cluster: " + why
 		}
 	}
 	if len(a.r.GoneImages) > 0 && st.LastGood == a.r.Status.LastGood {
 		return "revision " + st.LastGood + ": EC2 has no AMI " + strings.Join(a.r.GoneImages, ", ") + " any more"
 	}
-	for _, c := range claimsOf(a.s, a.r) {
+	for _, c := range a.claims {
 		k := c.Condition(api.ConditionLaunched)
 		if c.Annotations[api.AnnotationNodeRevision] == st.LastGood && k.Status != "True" &&
 			strings.Contains(k.Reason+k.Message, "InvalidAMIID") {

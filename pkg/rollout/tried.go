@@ -6,17 +6,14 @@ import (
 
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 )
 
 // oldNodes counts the claims of another revision that stay.
-func (a *advance) oldNodes() (n int) {
-	g := gateOf(a.s, a.r, a.class)
-	for _, c := range claimsOf(a.s, a.r) {
-		if c.Deleting.IsZero() && g.RevisionOf(c) != a.out.Status.Revision {
-			n++
-		}
-	}
-	return n
+func (a *advance) oldNodes() int {
+	return lists.Count(a.claims, func(c cluster.Claim) bool {
+		return c.Deleting.IsZero() && a.revisionOf(c) != a.out.Status.Revision
+	})
 }
 
 // updateTried brings the list of tried nodes up to date, and returns how many EC2 took before they proved anything. A
@@ -25,14 +22,13 @@ func (a *advance) oldNodes() (n int) {
 // began and was not there before is of an attempt that people ended.
 func (a *advance) updateTried() (refunds int) {
 	st := &a.out.Status
-	g := gateOf(a.s, a.r, a.class)
 	before := map[string]string{}
 	for _, t := range st.Tried {
 		before[t.Name] = t.State
 	}
 	live := map[string]bool{}
-	for _, c := range claimsOf(a.s, a.r) {
-		if g.RevisionOf(c) != st.Revision || c.ProviderID == "" && before[c.Name] == "" {
+	for _, c := range a.claims {
+		if a.revisionOf(c) != st.Revision || c.ProviderID == "" && before[c.Name] == "" {
 			continue
 		}
 		live[c.Name] = true
@@ -67,13 +63,6 @@ func (a *advance) updateTried() (refunds int) {
 // count counts nodes for people.
 func (a *advance) count() {
 	st := &a.out.Status
-	g := gateOf(a.s, a.r, a.class)
-	st.NewNodes, st.OldNodes = 0, 0
-	for _, c := range claimsOf(a.s, a.r) {
-		if g.RevisionOf(c) == st.Revision {
-			st.NewNodes++
-		} else {
-			st.OldNodes++
-		}
-	}
+	st.NewNodes = lists.Count(a.claims, func(c cluster.Claim) bool { return a.revisionOf(c) == st.Revision })
+	st.OldNodes = len(a.claims) - st.NewNodes
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // bindSetting is a knob of a kind whose values parse reads, if it accepts them.
@@ -201,10 +203,7 @@ func anyText(string) bool { return true }
 
 // orList is "a, b or c".
 func orList[T any](all []T) string {
-	words := make([]string, len(all))
-	for i, w := range all {
-		words[i] = fmt.Sprint(w)
-	}
+	words := lists.Of(all, func(w T) string { return fmt.Sprint(w) })
 	last := len(words) - 1
 	return strings.Join(words[:last], ", ") + " or " + words[last]
 }

@@ -1,11 +1,13 @@
 package settings
 
 import (
+	"cmp"
 	"fmt"
-	"joiner.sh/pkg/model/lists"
 	"slices"
 	"strings"
 	"time"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // Kind is the form of a value.
@@ -229,21 +231,13 @@ type settingBinding[V any] struct {
 
 // AllSettings returns every setting, in the order the documentation shows them.
 func AllSettings() []Setting {
-	all := lists.Of(functionKnobs(), func(k settingBinding[Values]) Setting { return k.Setting })
-	for _, k := range stackKnobs() {
-		all = append(all, k.Setting)
-	}
-	return all
+	return slices.Concat(lists.Of(functionKnobs(), func(k settingBinding[Values]) Setting { return k.Setting }),
+		lists.Of(stackKnobs(), func(k settingBinding[StackValues]) Setting { return k.Setting }))
 }
 
 // FindSetting returns the setting with this context key.
 func FindSetting(name string) (Setting, bool) {
-	all := AllSettings()
-	i := slices.IndexFunc(all, func(s Setting) bool { return s.Name == name })
-	if i < 0 {
-		return Setting{}, false
-	}
-	return all[i], true
+	return lists.Find(AllSettings(), func(s Setting) bool { return s.Name == name })
 }
 
 // ParseSettings reads the knobs of a function. The lookup gets the name of an environment variable and returns "" for
@@ -261,10 +255,7 @@ func parseValues[V any](knobs []settingBinding[V], lookup func(Setting) string) 
 	var values V
 	var bad InvalidError
 	for _, k := range knobs {
-		text := strings.TrimSpace(lookup(k.Setting))
-		if text == "" {
-			text = k.Default
-		}
+		text := cmp.Or(strings.TrimSpace(lookup(k.Setting)), k.Default)
 		if text == "" {
 			if k.Required {
 				bad.Problems = append(bad.Problems,

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"regexp"
+	"slices"
 	"strings"
 )
 
@@ -68,15 +69,11 @@ func parseStatements(text string) (out []Statement, ok bool) {
 // condition says under which circumstances.
 func (s Statement) isBounded() bool {
 	action := regexp.MustCompile(`^[a-z0-9-]+:[A-Z][A-Za-z0-9]*\*?$|^kms:\*Grant$`)
-	for _, a := range s.Actions {
-		if !action.MatchString(a) {
-			return false
-		}
+	others := func(a string) bool { return !action.MatchString(a) }
+	unbounded := func(r string) bool {
+		return r == "*" && len(s.Conditions) == 0 || r != "*" && !strings.HasPrefix(r, "arn:")
 	}
-	for _, r := range s.Resources {
-		if r == "*" && len(s.Conditions) == 0 || r != "*" && !strings.HasPrefix(r, "arn:") {
-			return false
-		}
-	}
-	return len(s.Actions) > 0 && len(s.Resources) > 0 && regexp.MustCompile(`^[A-Za-z0-9]*$`).MatchString(s.SID)
+	return len(s.Actions) > 0 && !slices.ContainsFunc(s.Actions, others) &&
+		len(s.Resources) > 0 && !slices.ContainsFunc(s.Resources, unbounded) &&
+		regexp.MustCompile(`^[A-Za-z0-9]*$`).MatchString(s.SID)
 }

@@ -8,6 +8,7 @@ import (
 	"strconv"
 	"strings"
 
+	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/lists"
 )
 
@@ -133,10 +134,7 @@ func (f *File) checkNodes() (int, error) {
 
 // checkPools wants every pool that a node names.
 func (f *File) checkPools() error {
-	names := map[string]bool{}
-	for _, p := range f.Pools {
-		names[p.Name] = true
-	}
+	names := lists.Set(f.Pools, func(p api.NodePool) string { return p.Name })
 	for i, n := range f.Nodes {
 		if n.NodePool != "" && !names[n.NodePool] {
 			return fmt.Errorf("nodes[%d] (%s).nodePool: no NodePool %s was given; labels and taints of the node are unknown without it", i, n.Name, n.NodePool)

@@ -13,6 +13,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 	resourcev1beta2 "k8s.io/api/resource/v1beta2"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner.sh/pkg/api/aws/v1"
@@ -255,10 +256,7 @@ func (c *manifestCollector) addGroup(d manifest.Document, into any,
 // addPods takes pods of a template.
 func (c *manifestCollector) addPods(d manifest.Document, pod corev1.PodTemplateSpec, count *int32) error {
 	pod.Namespace = d.Namespace
-	g := PodGroup{Name: d.Name, Count: 1, Pod: pod, Kind: d.Kind, Object: d.Name}
-	if count != nil {
-		g.Count = int(*count)
-	}
+	g := PodGroup{Name: d.Name, Count: int(ptr.Deref(count, 1)), Pod: pod, Kind: d.Kind, Object: d.Name}
 	if g.Count < 0 {
 		return d.Errorf("spec.replicas", "it is %d; it cannot be negative", g.Count)
 	}
@@ -283,14 +281,8 @@ func (c *manifestCollector) atOnce(d manifest.Document, j batchv1.JobSpec, ended
 		c.left[d.Kind+" (ended)"]++
 		return new(int32)
 	}
-	n := int32(1)
-	if j.Parallelism != nil {
-		n = *j.Parallelism
-	}
-	if j.Completions != nil {
-		n = min(n, *j.Completions)
-	}
-	return &n
+	n := ptr.Deref(j.Parallelism, 1)
+	return new(min(n, ptr.Deref(j.Completions, n)))
 }
 
 func hasEnded(c batchv1.JobCondition) bool {
@@ -331,8 +323,7 @@ func (c *manifestCollector) nameGroups() {
 func (m *Manifests) MergeOver(other Manifests) {
 	m.Pools = mergeByName(m.Pools, other.Pools, func(p api.NodePool) string { return p.Name })
 	m.Classes = mergeByName(m.Classes, other.Classes, func(c awsv1.EC2NodeClass) string { return c.Name })
-	refused := map[string]string{}
-	maps.Copy(refused, m.Refused)
+	refused := lists.CopyMap(m.Refused)
 	for _, p := range other.Pools {
 		delete(refused, "NodePool "+p.Name)
 	}

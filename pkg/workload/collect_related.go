@@ -10,6 +10,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/workload/manifest"
@@ -109,10 +110,7 @@ func (c *manifestCollector) addRollout(d manifest.Document) error {
 		return err
 	}
 	if ref := o.Spec.WorkloadRef; ref != nil { // which is scaled to 0, and the Rollout makes its pods
-		replicas := 1
-		if o.Spec.Replicas != nil {
-			replicas = int(*o.Spec.Replicas)
-		}
+		replicas := int(ptr.Deref(o.Spec.Replicas, 1))
 		c.rollouts[strings.ToLower(ref.Kind)+" "+namespaceOr(d.Namespace)+" "+ref.Name] = replicas
 		c.notes = append(c.notes, d.Object()+": counted as the Deployment that it refers to has it")
 		return nil
@@ -198,10 +196,8 @@ func (c *manifestCollector) applyLeast() {
 
 // noteUnknownVolumes names claims whose volume exists and is not among the objects: it may be in one zone alone.
 func (c *manifestCollector) noteUnknownVolumes() {
-	given := map[string]bool{"": true}
-	for _, v := range c.Storage.Volumes {
-		given[v.Name] = true
-	}
+	given := lists.Set(c.Storage.Volumes, func(v corev1.PersistentVolume) string { return v.Name })
+	given[""] = true
 	var names []string
 	for _, claim := range c.Storage.Claims {
 		if !given[claim.Spec.VolumeName] {

@@ -4,11 +4,11 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
 
 	corev1 "k8s.io/api/core/v1"
 
 	"joiner.sh/pkg/model/admission"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/workload/manifest"
 )
 
@@ -74,9 +74,7 @@ func withDevices(r corev1.ResourceRequirements) corev1.ResourceList {
 	out := r.Limits
 	for name, q := range r.Requests { // each on its own
 		if _, limited := r.Limits[name]; !limited && !mayOvercommit(name) {
-			if out = maps.Clone(out); out == nil {
-				out = corev1.ResourceList{}
-			}
+			out = lists.CopyMap(out)
 			out[name] = q
 		}
 	}
@@ -127,11 +125,9 @@ func locateField(text []byte) error {
 }
 
 func locateIn(raw json.RawMessage, into any) error {
-	if len(raw) == 0 {
+	err := json.Unmarshal(raw, into)
+	if len(raw) == 0 || err == nil {
 		return nil
 	}
-	if err := json.Unmarshal(raw, into); err != nil {
-		return locateAny(raw, err)
-	}
-	return nil
+	return locateAny(raw, err)
 }

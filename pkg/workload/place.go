@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"maps"
 	"slices"
 
@@ -121,10 +122,7 @@ func (f File) unplacedByGroup(list []plan.Unplaced, group func(key string) strin
 	}
 	out := []Unplaced{}
 	add := func(group string, count int, why string) {
-		u := byGroup[group]
-		if u == nil {
-			u = &Unplaced{Group: group}
-		}
+		u := cmp.Or(byGroup[group], &Unplaced{Group: group})
 		if rest := count - seen[group] - u.Count; rest > 0 {
 			u.Count += rest
 			u.Reasons = append(u.Reasons, why)

@@ -7,6 +7,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"joiner.sh/pkg/model/lists"
 )
 
 // fargateScheduler places pods that run on AWS Fargate.
@@ -142,11 +144,8 @@ func badSpread(c corev1.TopologySpreadConstraint) []string {
 
 func badTerms(what string, terms []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) []string {
 	var out []string
-	terms = slices.Clone(terms)
-	for _, w := range preferred {
-		terms = append(terms, w.PodAffinityTerm)
-	}
-	for _, t := range terms {
+	weighted := func(w corev1.WeightedPodAffinityTerm) corev1.PodAffinityTerm { return w.PodAffinityTerm }
+	for _, t := range slices.Concat(terms, lists.Of(preferred, weighted)) {
 		if t.TopologyKey == "" {
 			out = append(out, what+": topologyKey is missing")
 		}

@@ -1,6 +1,7 @@
 package workload
 
 import (
+	"cmp"
 	"crypto/sha256"
 	"fmt"
 	"path/filepath"
@@ -11,6 +12,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	v1beta1 "joiner.sh/pkg/api/autoscaling/v1beta1"
+	"joiner.sh/pkg/model/lists"
 )
 
 // Schema is the version of the workload format that this code reads.
@@ -141,12 +143,7 @@ func (f File) PodSpecOf(key string) *corev1.PodSpec {
 	return nil
 }
 
-func namespaceOr(ns string) string {
-	if ns == "" {
-		return DefaultNamespace
-	}
-	return ns
-}
+func namespaceOr(ns string) string { return cmp.Or(ns, DefaultNamespace) }
 
 // Pending returns the number of pods that wait for a node.
 func (f File) Pending() int {
@@ -162,16 +159,11 @@ type GroupNames struct{ groups, full, buffers map[string]bool }
 
 // IndexNames indexes the pending pods of the workload.
 func (f File) IndexNames() GroupNames {
-	n := GroupNames{groups: make(map[string]bool, len(f.Groups)), full: make(map[string]bool, len(f.Pods))}
-	for _, g := range f.Groups {
-		n.groups[g.Namespace()+"/"+g.Name] = true
-	}
+	n := GroupNames{full: make(map[string]bool, len(f.Pods)),
+		groups:  lists.Set(f.Groups, func(g PodGroup) string { return g.Namespace() + "/" + g.Name }),
+		buffers: lists.Set(f.Buffers, func(b v1beta1.CapacityBuffer) string { return BufferGroup(&b) })}
 	for i := range f.Pods {
 		n.full[PodKey(&f.Pods[i])] = true
-	}
-	n.buffers = make(map[string]bool, len(f.Buffers))
-	for i := range f.Buffers {
-		n.buffers[BufferGroup(&f.Buffers[i])] = true
 	}
 	return n
 }

@@ -13,6 +13,7 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/model/requirements"
@@ -200,10 +201,7 @@ func (h *headroom) withinPrice(l plan.Launch, wanted int) (plan.Launch, int64) {
 		}
 	}
 	some := slices.DeleteFunc(all, func(t typeCharge) bool { return t.usd > most })
-	names := make([]string, len(some))
-	for i, t := range some {
-		names[i] = t.name
-	}
+	names := lists.Of(some, func(t typeCharge) string { return t.name })
 	slices.Sort(names)
 	l.Requirements = l.Requirements.And(requirements.Of(corev1.LabelInstanceTypeStable, names...))
 	l.Types = slices.DeleteFunc(slices.Clone(l.Types), func(name string) bool {

@@ -44,11 +44,11 @@ func LimitPlan(s cluster.Snapshot, p plan.Plan) plan.Plan {
 		}
 		h.take(usd)
 	}
-	return withoutHeld(s, p, all, why)
+	return withoutHeld(p, all, why)
 }
 
 // withoutHeld is the plan with these launches, but for those that are held for a reason.
-func withoutHeld(s cluster.Snapshot, p plan.Plan, all []plan.Launch, why map[int]string) plan.Plan {
+func withoutHeld(p plan.Plan, all []plan.Launch, why map[int]string) plan.Plan {
 	forPods := len(p.Launches)
 	p.Launches, p.Fixed, p.Unplaced = nil, nil, slices.Clone(p.Unplaced)
 	type group struct{ pool, why string }
@@ -236,8 +236,7 @@ func WithinPace(s cluster.Snapshot, stopped map[string]bool) map[string]bool {
 			most = min(most, left)
 		}
 	}
-	out := lists.SetOf(slices.Sorted(maps.Keys(stopped))[:most])
-	return out
+	return lists.SetOf(slices.Sorted(maps.Keys(stopped))[:most])
 }
 
 // bound returns how much is left of a bound, or -1 where it is none.

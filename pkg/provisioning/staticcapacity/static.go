@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -35,10 +36,7 @@ type Plan struct {
 func NextPlan(s cluster.Snapshot, types func(cluster.Pool) []instancetypes.Type, most int) Plan {
 	out := Plan{Removals: SurplusNodes(s)}
 	hosts := hostsOf(s)
-	for _, p := range sortedBy(s.Pools) {
-		if !p.Static || p.Deleting || budgets.IsHibernating(p.Disruption, s.Now) {
-			continue // one that sleeps is emptied by disruption, and has its nodes again when it wakes
-		}
+	for _, p := range fixedPools(s) {
 		c, _ := countNodes(hosts[p.Name])
 		if c.Active > int(p.Replicas) {
 			continue
@@ -67,10 +65,7 @@ func NextPlan(s cluster.Snapshot, types func(cluster.Pool) []instancetypes.Type,
 func SurplusNodes(s cluster.Snapshot) []plan.Removal {
 	var out []plan.Removal
 	hosts := hostsOf(s)
-	for _, p := range sortedBy(s.Pools) {
-		if !p.Static || p.Deleting || budgets.IsHibernating(p.Disruption, s.Now) {
-			continue
-		}
+	for _, p := range fixedPools(s) {
 		if _, active := countNodes(hosts[p.Name]); len(active) > int(p.Replicas) {
 			out = append(out, surplusNodes(s, p, active)...)
 		}
@@ -78,19 +73,21 @@ func SurplusNodes(s cluster.Snapshot) []plan.Removal {
 	return out[:min(len(out), mostRemovals)]
 }
 
-func sortedBy(pools []cluster.Pool) []cluster.Pool {
-	return slices.SortedFunc(slices.Values(pools),
-		func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+// fixedPools are the static pools that are to have their nodes, by name. One that sleeps is emptied by disruption, and
+// has its nodes again when it wakes.
+func fixedPools(s cluster.Snapshot) []cluster.Pool {
+	fixed := lists.Where(s.Pools, func(p cluster.Pool) bool {
+		return p.Static && !p.Deleting && !budgets.IsHibernating(p.Disruption, s.Now)
+	})
+	slices.SortFunc(fixed, func(a, b cluster.Pool) int { return strings.Compare(a.Name, b.Name) })
+	return fixed
 }
 
 // NeedsChange reports whether a static pool has another number of nodes than it should and could have, as far as its
 // claims tell.
 func NeedsChange(s cluster.Snapshot) bool {
 	hosts := hostsOf(s)
-	return slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool {
-		if !p.Static || p.Deleting || budgets.IsHibernating(p.Disruption, s.Now) {
-			return false
-		}
+	return slices.ContainsFunc(fixedPools(s), func(p cluster.Pool) bool {
 		c, _ := countNodes(hosts[p.Name])
 		lacks, _ := nodesLacking(p, c)
 		return c.Active > int(p.Replicas) || lacks > 0

@@ -73,9 +73,7 @@ func NextRefill(s cluster.Snapshot, sells binpack.Offerings, most int) Refill {
 // forStop is the launch as one of a node that is made to be stopped.
 func forStop(l plan.Launch) plan.Launch {
 	l = l.Clone()
-	if l.Annotations == nil {
-		l.Annotations = map[string]string{}
-	}
+	l.Annotations = lists.CopyMap(l.Annotations)
 	delete(l.Annotations, v1.AnnotationNominatedPods)
 	l.Annotations[v1.AnnotationStoppedCapacity] = "true"
 	l.Pods = nil

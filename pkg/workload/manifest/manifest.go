@@ -197,10 +197,7 @@ func (p streamPart) asJSON() ([]byte, *Error) {
 	}
 	if err != nil {
 		line, why := yamlError(err)
-		if line == 0 {
-			return nil, &Error{Line: p.line, Why: "neither JSON nor YAML: " + why}
-		}
-		return nil, &Error{Line: p.line + line - 1, Why: "neither JSON nor YAML: " + why}
+		return nil, &Error{Line: p.line + max(line, 1) - 1, Why: "neither JSON nor YAML: " + why}
 	}
 	return out, nil
 }
