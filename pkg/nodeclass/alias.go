@@ -114,17 +114,17 @@ func listVariants(v ...[]corev1.NodeSelectorRequirement) [][]corev1.NodeSelector
 
 func standardRequirements() []corev1.NodeSelectorRequirement {
 	return []corev1.NodeSelectorRequirement{
-		{Key: awsv1.LabelInstanceAcceleratorCount, Operator: corev1.NodeSelectorOpDoesNotExist},
-		{Key: awsv1.LabelInstanceGPUCount, Operator: corev1.NodeSelectorOpDoesNotExist},
+		{Key: instancetypes.LabelAccelCount, Operator: corev1.NodeSelectorOpDoesNotExist},
+		{Key: instancetypes.LabelGPUCount, Operator: corev1.NodeSelectorOpDoesNotExist},
 	}
 }
 
 func nvidiaRequirements() []corev1.NodeSelectorRequirement {
-	return []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceGPUCount, Operator: corev1.NodeSelectorOpExists}}
+	return []corev1.NodeSelectorRequirement{{Key: instancetypes.LabelGPUCount, Operator: corev1.NodeSelectorOpExists}}
 }
 
 func neuronRequirements() []corev1.NodeSelectorRequirement {
-	return []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceAcceleratorCount,
+	return []corev1.NodeSelectorRequirement{{Key: instancetypes.LabelAccelCount,
 		Operator: corev1.NodeSelectorOpExists}}
 }
 

@@ -8,6 +8,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/validation"
 
 	v1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
 )
 
@@ -66,7 +67,7 @@ func labelProblems(what, key string, values ...string) []string {
 }
 
 func capacityTypeProblems(r v1.Requirement) []string {
-	known := lists.Count([]string{v1.CapacityTypeOnDemand, v1.CapacityTypeReserved, v1.CapacityTypeSpot},
+	known := lists.Count([]string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot},
 		func(c string) bool { return slices.Contains(r.Values, c) })
 	switch {
 	case known == 0:

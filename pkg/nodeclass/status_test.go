@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/nodeclass"
 )
 
@@ -244,8 +245,8 @@ func TestOrderOfSubnetsAndGroups(t *testing.T) {
 
 func TestOneImageOfEachKindIsKept(t *testing.T) {
 	old, recent := noon().Add(-48*time.Hour), noon()
-	gpu := []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceGPUCount, Operator: corev1.NodeSelectorOpExists}}
-	accelerator := []corev1.NodeSelectorRequirement{{Key: awsv1.LabelInstanceAcceleratorCount, Operator: corev1.NodeSelectorOpExists}}
+	gpu := []corev1.NodeSelectorRequirement{{Key: instancetypes.LabelGPUCount, Operator: corev1.NodeSelectorOpExists}}
+	accelerator := []corev1.NodeSelectorRequirement{{Key: instancetypes.LabelAccelCount, Operator: corev1.NodeSelectorOpExists}}
 	images := []nodeclass.Image{
 		{ID: "ami-deprecated", Name: "z", Arch: "amd64", Created: recent, Deprecated: true},
 		{ID: "ami-older", Name: "z", Arch: "amd64", Created: old.Add(-time.Hour)},

@@ -23,13 +23,6 @@ const (
 	LabelWindowsBuild = corev1.LabelWindowsBuild
 )
 
-// Values of LabelCapacityType.
-const (
-	CapacityTypeSpot     = "spot"
-	CapacityTypeOnDemand = "on-demand"
-	CapacityTypeReserved = "reserved"
-)
-
 // KarpenterLeaderLease is the lease by which the controllers of Karpenter elect their leader.
 const KarpenterLeaderLease = "karpenter-leader-election"
 
@@ -57,8 +50,6 @@ const (
 	AnnotationPriceOverlay = "karpenter.sh/price-overlay-applied"
 	// AnnotationCapacityOverlay is "true" when an overlay changed the capacity of a candidate type.
 	AnnotationCapacityOverlay = "karpenter.sh/capacity-overlay-applied"
-	// AnnotationProviderCompatibility is reserved; nothing reads it.
-	AnnotationProviderCompatibility = "compatibility.karpenter.sh/provider"
 	// AnnotationKubeletConversion holds the kubelet block of a NodePool v1beta1, from the conversion webhook of
 	// Karpenter 1.0. It took precedence over that of the class; from 1.1 on nobody reads it.
 	AnnotationKubeletConversion = "compatibility.karpenter.sh/v1beta1-kubelet-conversion"

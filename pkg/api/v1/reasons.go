@@ -44,13 +44,11 @@ const (
 const (
 	ReasonLaunchFailed                  = "LaunchFailed"
 	ReasonNodeNotFound                  = "NodeNotFound"
-	ReasonRegistrationHookPending       = "RegistrationHookPending"
 	ReasonMultipleNodesFound            = "MultipleNodesFound"
 	ReasonNodeNotReady                  = "NodeNotReady"
 	ReasonStartupTaintsExist            = "StartupTaintsExist"
 	ReasonKnownEphemeralTaintsExist     = "KnownEphemeralTaintsExist"
 	ReasonResourceNotRegistered         = "ResourceNotRegistered"
-	ReasonDRADriverPoolsNotPublished    = "DRADriverPoolsNotPublished"
 	ReasonDraining                      = "Draining"
 	ReasonAwaitingVolumeDetachment      = "AwaitingVolumeDetachment"
 	ReasonTerminationGracePeriodElapsed = "TerminationGracePeriodElapsed"

@@ -2,13 +2,6 @@ package v1
 
 import corev1 "k8s.io/api/core/v1"
 
-// Operators of a Requirement beyond those of corev1 (In, NotIn, Exists, DoesNotExist, Gt, Lt): bounds that include the
-// value.
-const (
-	OperatorGte corev1.NodeSelectorOperator = "Gte"
-	OperatorLte corev1.NodeSelectorOperator = "Lte"
-)
-
 // Requirement says which values of a node label are acceptable.
 type Requirement struct {
 	// Key is the node label the requirement speaks of.

@@ -12,6 +12,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/workload/manifest"
 )
 
@@ -87,8 +88,8 @@ func (c *converter) writeDefaults(d manifest.Document, old provisioner, rs []api
 		rs = append(rs, api.Requirement{Key: key, Operator: op, Values: values})
 		c.addWarning(d, "spec.requirements", "%s %s %v is written out: Provisioners had it where they did not say; drop it if you want more choice", key, op, values)
 	}
-	types := has(corev1.LabelInstanceTypeStable, awsv1.LabelInstanceFamily, awsv1.LabelInstanceCategory,
-		awsv1.LabelInstanceGeneration)
+	types := has(corev1.LabelInstanceTypeStable, instancetypes.LabelFamily, instancetypes.LabelCategory,
+		instancetypes.LabelGeneration)
 	if !has(corev1.LabelOSStable) {
 		add(corev1.LabelOSStable, corev1.NodeSelectorOpIn, "linux")
 	}
@@ -96,11 +97,11 @@ func (c *converter) writeDefaults(d manifest.Document, old provisioner, rs []api
 		add(corev1.LabelArchStable, corev1.NodeSelectorOpIn, "amd64")
 	}
 	if !has(api.LabelCapacityType) {
-		add(api.LabelCapacityType, corev1.NodeSelectorOpIn, api.CapacityTypeOnDemand)
+		add(api.LabelCapacityType, corev1.NodeSelectorOpIn, instancetypes.OnDemand)
 	}
 	if !types {
-		add(awsv1.LabelInstanceCategory, corev1.NodeSelectorOpIn, "c", "m", "r")
-		add(awsv1.LabelInstanceGeneration, corev1.NodeSelectorOpGt, "2")
+		add(instancetypes.LabelCategory, corev1.NodeSelectorOpIn, "c", "m", "r")
+		add(instancetypes.LabelGeneration, corev1.NodeSelectorOpGt, "2")
 	}
 	return rs
 }

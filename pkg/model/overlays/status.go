@@ -14,6 +14,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/api/v1alpha1"
+	"joiner.sh/pkg/model/instancetypes"
 )
 
 // What one overlay may say.
@@ -69,7 +70,7 @@ func requirementProblems(r v1alpha1.Requirement) []string {
 			out = append(out, fmt.Sprintf("requirement %s has a value that no label can have: %.80q", r.Key, v))
 		}
 	}
-	types := []string{karpv1.CapacityTypeOnDemand, karpv1.CapacityTypeReserved, karpv1.CapacityTypeSpot}
+	types := []string{instancetypes.OnDemand, instancetypes.Reserved, instancetypes.Spot}
 	switch {
 	case r.Key == karpv1.LabelNodePool, slices.Contains(awsv1.WellKnownLabels(), r.Key):
 	case r.Key == karpv1.LabelCapacityType:
@@ -88,8 +89,8 @@ func requirementProblems(r v1alpha1.Requirement) []string {
 func knownResources() []corev1.ResourceName {
 	return []corev1.ResourceName{
 		corev1.ResourceCPU, corev1.ResourceMemory, corev1.ResourceEphemeralStorage, corev1.ResourcePods,
-		awsv1.ResourcePodENI, awsv1.ResourceNeuron, awsv1.ResourceNeuronCore, awsv1.ResourceHabanaGaudi,
-		awsv1.ResourceEFA,
+		instancetypes.ResourcePodENI, instancetypes.ResourceNeuron, instancetypes.ResourceNeuronCore,
+		instancetypes.ResourceGaudi, instancetypes.ResourceEFA,
 	}
 }
 

@@ -4,6 +4,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // Kind is the type of a metric.
@@ -49,11 +50,11 @@ func Families() []Family {
 
 func claimFamilies() []Family {
 	return []Family{
-		{claimsCreated, Counter, Cluster, []string{"min_values_relaxed", "nodepool", "reason"},
+		{metrics.ClaimsCreated, Counter, Cluster, []string{"min_values_relaxed", "nodepool", "reason"},
 			"NodeClaims created, by reason and NodePool."},
-		{claimsTerminated, Counter, Cluster, []string{"capacity_type", "nodepool", "zone"},
+		{metrics.ClaimsEnded, Counter, Cluster, []string{"capacity_type", "nodepool", "zone"},
 			"NodeClaims that are gone, by NodePool, capacity type and zone."},
-		{claimsDisrupted, Counter, Cluster, disruptedLabels(), "NodeClaims disrupted, by reason and NodePool."},
+		{metrics.ClaimsDisrupt, Counter, Cluster, disruptedLabels(), "NodeClaims disrupted, by reason and NodePool."},
 		{podsDisrupted, Counter, Cluster, disruptedLabels(),
 			"Pods that need another node because their NodeClaim was disrupted."},
 		{claimTermination, Histogram, Cluster, []string{"nodepool"},
@@ -91,7 +92,7 @@ func podFamilies() []Family {
 			"node", "nodepool", "owner", "phase", "ready", "scheduled", "zone"}, "1 for each pod."},
 		{podsStartup, Summary, Cluster, []string{}, "From a pod's creation until it is ready, in seconds."},
 		{podsBound, Histogram, Cluster, []string{"dynamic_resources"}, "From a pod's creation until it is bound, in seconds."},
-		{podsDecision, Histogram, Cluster, []string{},
+		{metrics.DecisionTime, Histogram, Cluster, []string{},
 			"From a pod's creation until a NodeClaim is made for it, in seconds."},
 		{podsProvisioningBound, Histogram, Cluster, []string{"dynamic_resources"},
 			"From the NodeClaim that was made for a pod until the pod is bound, in seconds."},
@@ -102,7 +103,7 @@ func podFamilies() []Family {
 			"Age of a pod that is not bound yet, in seconds."},
 		{podsProvisioningUnstarted, Gauge, All, []string{"name", "namespace"},
 			"Seconds since a NodeClaim was made for a pod that is not ready yet."},
-		{podsProvisioningUnbound, Gauge, All, []string{"dynamic_resources", "name", "namespace"},
+		{metrics.Unbound, Gauge, All, []string{"dynamic_resources", "name", "namespace"},
 			"Seconds since a NodeClaim was made for a pod that is not bound yet."},
 		{podsUndecided, Gauge, All, []string{"name", "namespace"},
 			"Age of a pod that no NodeClaim was made for and that is not bound yet, in seconds."},
@@ -115,7 +116,7 @@ func poolFamilies() []Family {
 	return []Family{
 		{poolsUsage, Gauge, Cluster, []string{"nodepool", "resource_type"}, "What the nodes of the NodePool have."},
 		{poolsLimit, Gauge, Cluster, []string{"nodepool", "resource_type"}, "Limits of the NodePool."},
-		{poolsCost, Gauge, Cluster, []string{"nodepool"},
+		{metrics.PoolCost, Gauge, Cluster, []string{"nodepool"},
 			"Price of the NodePool's nodes in USD per hour, as NodeOverlays have it."},
 		{poolsAllowed, Gauge, Cluster, []string{"nodepool", "reason"},
 			"Nodes of the NodePool that may be disrupted at the same time."},
@@ -144,16 +145,16 @@ func conditionFamilies() []Family {
 
 func disruptionFamilies() []Family {
 	return []Family{
-		{eligibleNodes, Gauge, Cluster, []string{"reason"}, "Nodes that are a case for disruption and may go."},
-		{decisions, Counter, Cluster, []string{"consolidation_type", "decision", "reason"},
+		{metrics.Eligible, Gauge, Cluster, []string{"reason"}, "Nodes that are a case for disruption and may go."},
+		{metrics.Decisions, Counter, Cluster, []string{"consolidation_type", "decision", "reason"},
 			"Disruptions that were begun, by decision and reason."},
 		{decisionsByPool, Counter, Cluster, []string{"consolidation_type", "decision", "nodepool", "reason"},
 			"Disruptions that were begun, by NodePool, decision and reason."},
-		{evaluation, Histogram, Cluster, []string{"consolidation_type", "reason"},
+		{metrics.Evaluation, Histogram, Cluster, []string{"consolidation_type", "reason"},
 			"How long a pass took to decide about disruption, in seconds."},
-		{queueFailures, Counter, Cluster, []string{"consolidation_type", "decision", "reason"},
+		{metrics.QueueFailures, Counter, Cluster, []string{"consolidation_type", "decision", "reason"},
 			"Disruptions that were taken back."},
-		{failedValidations, Counter, Cluster, []string{"consolidation_type"},
+		{metrics.Invalidated, Counter, Cluster, []string{"consolidation_type"},
 			"Disruptions that did not hold when they were confirmed."},
 	}
 }
@@ -161,10 +162,10 @@ func disruptionFamilies() []Family {
 func clusterFamilies() []Family {
 	return []Family{
 		{buildInfo, Gauge, Cluster, []string{"commit", "goarch", "goversion", "version"}, "1, for the build."},
-		{stateNodes, Gauge, Cluster, []string{}, "Nodes of the cluster and NodeClaims without one."},
+		{metrics.NodeCount, Gauge, Cluster, []string{}, "Nodes of the cluster and NodeClaims without one."},
 		{stateSynced, Gauge, Cluster, []string{}, "1: what is sent was read from the API server just now."},
 		{stateUnsynced, Gauge, Cluster, []string{}, "0, see karpenter_cluster_state_synced."},
-		{unschedulable, Gauge, Cluster, []string{"controller"}, "Pods that the scheduler found no node for."},
+		{metrics.Unschedulable, Gauge, Cluster, []string{"controller"}, "Pods that the scheduler found no node for."},
 		{queueDepth, Gauge, Cluster, []string{"controller", "scheduling_id"}, "Pods that wait for a node."},
 		{ignoredPods, Gauge, Cluster, []string{}, "Pending pods that no node is made for."},
 		{schedulingDuration, Histogram, Cluster, []string{"controller"},
@@ -190,10 +191,10 @@ func providerFamilies() []Family {
 
 func ownFamilies() []Family {
 	return []Family{
-		{priceTotal, Gauge, Cluster, []string{}, "Price of all nodes in USD per hour, as AWS lists it."},
-		{poolNodes, Gauge, Cluster, []string{"capacity_type", "nodepool"}, "NodeClaims with an instance."},
-		{catalogAge, Gauge, Cluster, []string{}, "Seconds since the catalog of prices was stored."},
-		{ineligibleNodes, Gauge, Cluster, []string{"reason"}, "Nodes that disruption leaves alone, by reason."},
+		{metrics.PricePerHour, Gauge, Cluster, []string{}, "Price of all nodes in USD per hour, as AWS lists it."},
+		{metrics.PoolNodes, Gauge, Cluster, []string{"capacity_type", "nodepool"}, "NodeClaims with an instance."},
+		{metrics.CatalogAge, Gauge, Cluster, []string{}, "Seconds since the catalog of prices was stored."},
+		{metrics.IneligibleNodes, Gauge, Cluster, []string{"reason"}, "Nodes that disruption leaves alone, by reason."},
 		{seriesSent, Gauge, Cluster, []string{}, "Series of this request and of those beside it."},
 		{seriesOmitted, Gauge, Cluster, []string{}, "Series that were left out, being too many."},
 	}

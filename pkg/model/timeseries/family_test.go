@@ -5,6 +5,8 @@ import (
 	"slices"
 	"strings"
 	"testing"
+
+	"joiner.sh/pkg/model/metrics"
 )
 
 func readLines(t *testing.T, name string) []string {
@@ -79,7 +81,7 @@ func TestEveryMetricOfKarpenterIsSentOrOmittedForAReason(t *testing.T) {
 		if f.Help == "" {
 			t.Errorf("%s has no help", f.Name)
 		}
-		if strings.HasSuffix(f.Name, "_total") != (f.Kind == Counter) && f.Name != poolsCost {
+		if strings.HasSuffix(f.Name, "_total") != (f.Kind == Counter) && f.Name != metrics.PoolCost {
 			t.Errorf("%s is of kind %d", f.Name, f.Kind)
 		}
 	}

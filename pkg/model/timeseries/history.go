@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // mostStarting caps the pods that are remembered until they are ready.
@@ -128,12 +129,12 @@ func knownClaimOf(n cluster.StateNode, before knownClaim) knownClaim {
 // countCreated counts a NodeClaim that is new, and how long its pods waited for it.
 func (o *observer) countCreated(c cluster.Claim, reasons map[string]string) {
 	reason := cmp.Or(reasons[c.Annotations[v1.AnnotationReplaces]], "provisioned")
-	o.Totals.Count(claimsCreated, 1, "reason", reason, "nodepool", c.Pool, "min_values_relaxed",
+	o.Totals.Count(metrics.ClaimsCreated, 1, "reason", reason, "nodepool", c.Pool, "min_values_relaxed",
 		cmp.Or(c.Annotations[v1.AnnotationMinValuesRelaxed], "false"))
 	planned := lists.SetOf(c.NominatedPods())
 	for _, p := range o.s.Pods {
 		if planned[p.Key()] && !p.Virtual {
-			o.Totals.Measure(podsDecision, c.Created.Sub(p.Created), o.s.Now)
+			o.Totals.Measure(metrics.DecisionTime, c.Created.Sub(p.Created), o.s.Now)
 		}
 	}
 }
@@ -163,7 +164,7 @@ func (o *observer) countSteps(c cluster.Claim, before knownClaim, now *knownClai
 	}
 	labels := []string{"reason", reason, "nodepool", now.Pool, "capacity_type", now.CapacityType,
 		"consolidation_policy", o.consolidationPolicy(c.Pool, reason), "termination_mode", terminationMode(c)}
-	o.Totals.Count(claimsDisrupted, 1, labels...)
+	o.Totals.Count(metrics.ClaimsDisrupt, 1, labels...)
 	if n := moving[c.NodeName]; n > 0 {
 		o.Totals.Count(podsDisrupted, float64(n), labels...)
 	}
@@ -191,7 +192,7 @@ func (o *observer) disruptionReason(c cluster.Claim, reasons map[string]string) 
 // countGone counts a NodeClaim that is there no more.
 func (o *observer) countGone(k knownClaim) {
 	now := o.s.Now
-	o.Totals.Count(claimsTerminated, 1, "nodepool", k.Pool, "capacity_type", k.CapacityType, "zone", k.Zone)
+	o.Totals.Count(metrics.ClaimsEnded, 1, "nodepool", k.Pool, "capacity_type", k.CapacityType, "zone", k.Zone)
 	if !k.Deleting.IsZero() {
 		o.Totals.Measure(claimTermination, now.Sub(k.Deleting), now, "nodepool", k.Pool)
 		o.Totals.Measure("operator_nodeclaim_termination_duration_seconds", now.Sub(k.Deleting), now)

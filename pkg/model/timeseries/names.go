@@ -1,10 +1,7 @@
 package timeseries
 
-// The names of the metrics. Those of Karpenter are its own.
+// The names of the metrics that CloudWatch does not get as well. Those of Karpenter are its own.
 const (
-	claimsCreated       = "karpenter_nodeclaims_created_total"
-	claimsTerminated    = "karpenter_nodeclaims_terminated_total"
-	claimsDisrupted     = "karpenter_nodeclaims_disrupted_total"
 	podsDisrupted       = "karpenter_pods_disruption_initiated_total"
 	claimTermination    = "karpenter_nodeclaims_termination_duration_seconds"
 	instanceTermination = "karpenter_nodeclaims_instance_termination_duration_seconds"
@@ -24,35 +21,25 @@ const (
 	podsState                 = "karpenter_pods_state"
 	podsStartup               = "karpenter_pods_startup_duration_seconds"
 	podsBound                 = "karpenter_pods_bound_duration_seconds"
-	podsDecision              = "karpenter_pods_scheduling_decision_duration_seconds"
 	podsProvisioningBound     = "karpenter_pods_provisioning_bound_duration_seconds"
 	podsProvisioningStartup   = "karpenter_pods_provisioning_startup_duration_seconds"
 	podsUnstarted             = "karpenter_pods_unstarted_time_seconds"
 	podsUnbound               = "karpenter_pods_unbound_time_seconds"
 	podsProvisioningUnstarted = "karpenter_pods_provisioning_unstarted_time_seconds"
-	podsProvisioningUnbound   = "karpenter_pods_provisioning_unbound_time_seconds"
 	podsUndecided             = "karpenter_pods_provisioning_scheduling_undecided_time_seconds"
 	podsEvictions             = "karpenter_pods_eviction_requests_total"
 	podsDrained               = "karpenter_pods_drained_total"
 
 	poolsUsage     = "karpenter_nodepools_usage"
 	poolsLimit     = "karpenter_nodepools_limit"
-	poolsCost      = "karpenter_nodepools_cost_total"
 	poolsAllowed   = "karpenter_nodepools_allowed_disruptions"
 	poolsConsuming = "karpenter_nodepools_nodes_consuming_budgets"
 
-	eligibleNodes     = "karpenter_voluntary_disruption_eligible_nodes"
-	decisions         = "karpenter_voluntary_disruption_decisions_total"
-	decisionsByPool   = "karpenter_voluntary_disruption_decisions_by_nodepool_total"
-	evaluation        = "karpenter_voluntary_disruption_decision_evaluation_duration_seconds"
-	queueFailures     = "karpenter_voluntary_disruption_queue_failures_total"
-	failedValidations = "karpenter_voluntary_disruption_failed_validations_total"
+	decisionsByPool = "karpenter_voluntary_disruption_decisions_by_nodepool_total"
 
 	buildInfo          = "karpenter_build_info"
-	stateNodes         = "karpenter_cluster_state_node_count"
 	stateSynced        = "karpenter_cluster_state_synced"
 	stateUnsynced      = "karpenter_cluster_state_unsynced_time_seconds"
-	unschedulable      = "karpenter_scheduler_unschedulable_pods_count"
 	queueDepth         = "karpenter_scheduler_queue_depth"
 	ignoredPods        = "karpenter_scheduler_ignored_pods_count"
 	schedulingDuration = "karpenter_scheduler_scheduling_duration_seconds"
@@ -65,10 +52,6 @@ const (
 	interruptions      = "karpenter_interruption_received_messages_total"
 	unhealthyInstances = "karpenter_interruption_instance_status_unhealthy_total"
 
-	priceTotal      = "joiner_price_usd_per_hour"
-	poolNodes       = "joiner_nodepool_nodes"
-	catalogAge      = "joiner_catalog_age_seconds"
-	ineligibleNodes = "joiner_disruption_ineligible_nodes"
-	seriesSent      = "joiner_remote_write_series"
-	seriesOmitted   = "joiner_remote_write_omitted_series"
+	seriesSent    = "joiner_remote_write_series"
+	seriesOmitted = "joiner_remote_write_omitted_series"
 )

@@ -1,10 +1,12 @@
 package timeseries
 
 import (
-	"joiner.sh/pkg/model/lists"
 	"maps"
 	"slices"
 	"time"
+
+	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // Disruption holds what one pass decided about disruption. Reasons are Karpenter's, in lower case.
@@ -54,20 +56,20 @@ func (d Decision) labels() []string {
 // CountDisruption counts a pass about disruption. What was counted of NodePools that are gone is dropped.
 func (t Totals) CountDisruption(d Disruption, now time.Time) {
 	for _, one := range d.Begun {
-		t.Count(decisions, 1, one.labels()...)
+		t.Count(metrics.Decisions, 1, one.labels()...)
 		for _, pool := range one.Pools {
 			t.Count(decisionsByPool, 1, append(one.labels(), "nodepool", pool)...)
 		}
 	}
 	for _, one := range d.RolledBack {
-		t.Count(queueFailures, 1, one.labels()...)
+		t.Count(metrics.QueueFailures, 1, one.labels()...)
 	}
 	for _, one := range d.Withdrawn {
-		t.Count(failedValidations, float64(one.Claims), "consolidation_type", one.consolidationType())
+		t.Count(metrics.Invalidated, float64(one.Claims), "consolidation_type", one.consolidationType())
 	}
-	t.Measure(evaluation, d.Took, now)
-	t.setAll(eligibleNodes, d.Eligible)
-	t.setAll(ineligibleNodes, d.Ineligible)
+	t.Measure(metrics.Evaluation, d.Took, now)
+	t.setAll(metrics.Eligible, d.Eligible)
+	t.setAll(metrics.IneligibleNodes, d.Ineligible)
 	there := lists.SetOf(d.Pools)
 	t.keepPools(there)
 }

@@ -3,6 +3,8 @@ package timeseries
 import (
 	"testing"
 	"time"
+
+	"joiner.sh/pkg/model/metrics"
 )
 
 // TestPassesAreCounted under Karpenter's names, decision by decision.
@@ -22,7 +24,7 @@ func TestPassesAreCounted(t *testing.T) {
 			got = append(got, s)
 		}
 	}
-	all := []string{decisions, decisionsByPool, queueFailures, failedValidations, evaluation, eligibleNodes, ineligibleNodes, schedulingDuration}
+	all := []string{metrics.Decisions, decisionsByPool, metrics.QueueFailures, metrics.Invalidated, metrics.Evaluation, metrics.Eligible, metrics.IneligibleNodes, schedulingDuration}
 	const byPool = `
 voluntary_disruption_decisions_by_nodepool_total{consolidation_type="multi",decision="replace",nodepool="batch",reason="underutilized"} 1
 voluntary_disruption_decisions_by_nodepool_total{decision="replace",nodepool="batch",reason="drifted"} 1
@@ -47,7 +49,7 @@ voluntary_disruption_failed_validations_total{consolidation_type="single"} 1
 voluntary_disruption_queue_failures_total{consolidation_type="multi",decision="replace",reason="underutilized"} 1`+byPool, text(got, all...))
 
 	totals.CountDisruption(Disruption{Pools: []string{"general"}}, noon())
-	expect(t, "", text(totals.WithoutGauges().List(noon()), eligibleNodes, ineligibleNodes))
+	expect(t, "", text(totals.WithoutGauges().List(noon()), metrics.Eligible, metrics.IneligibleNodes))
 	got = totals.List(noon())
 	expect(t, `
 voluntary_disruption_decisions_by_nodepool_total{consolidation_type="empty",decision="delete",nodepool="general",reason="empty"} 1

@@ -9,6 +9,7 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/model/metrics"
 )
 
 // listPods lists the series of each pod.
@@ -51,7 +52,7 @@ func (l *lister) listStarting(p *cluster.Pod, planned time.Time) {
 		l.addSeries(podsUndecided, age, "name", p.Name, "namespace", p.Namespace)
 		return
 	}
-	l.addSeries(podsProvisioningUnbound, sincePlanned, "name", p.Name, "namespace", p.Namespace, "dynamic_resources",
+	l.addSeries(metrics.Unbound, sincePlanned, "name", p.Name, "namespace", p.Namespace, "dynamic_resources",
 		"false")
 }
 

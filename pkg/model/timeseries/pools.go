@@ -10,10 +10,11 @@ import (
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/metrics"
 )
 
 func (l *lister) listCluster() {
-	l.addSeries(stateNodes, float64(len(l.s.StateNodes())))
+	l.addSeries(metrics.NodeCount, float64(len(l.s.StateNodes())))
 	l.addSeries(stateSynced, 1)
 	l.addSeries(stateUnsynced, 0)
 	l.listUtilization()
@@ -33,11 +34,11 @@ func (l *lister) listCluster() {
 			ignored++
 		}
 	}
-	l.addSeries(unschedulable, float64(waiting), "controller", "provisioner")
+	l.addSeries(metrics.Unschedulable, float64(waiting), "controller", "provisioner")
 	l.addSeries(queueDepth, float64(waiting), "controller", "provisioner")
 	l.addSeries(ignoredPods, float64(ignored))
 	if !l.s.Catalog.Time.IsZero() {
-		l.addSeries(catalogAge, l.s.Now.Sub(l.s.Catalog.Time).Seconds())
+		l.addSeries(metrics.CatalogAge, l.s.Now.Sub(l.s.Catalog.Time).Seconds())
 	}
 }
 
@@ -85,14 +86,14 @@ func (l *lister) listCosts() {
 		nodes[group{c.Pool, c.Labels[instancetypes.LabelCapacityType]}]++
 		cost[c.Pool] += overlaidPrice(l.s, c, usd)
 	}
-	l.addSeries(priceTotal, total)
+	l.addSeries(metrics.PricePerHour, total)
 	for _, pool := range slices.Sorted(maps.Keys(cost)) {
-		l.addSeries(poolsCost, cost[pool], "nodepool", pool)
+		l.addSeries(metrics.PoolCost, cost[pool], "nodepool", pool)
 	}
 	for _, g := range slices.SortedFunc(maps.Keys(nodes), func(a, b group) int {
 		return cmp.Or(cmp.Compare(a.pool, b.pool), cmp.Compare(a.capacityType, b.capacityType))
 	}) {
-		l.addSeries(poolNodes, float64(nodes[g]), "nodepool", g.pool, "capacity_type", g.capacityType)
+		l.addSeries(metrics.PoolNodes, float64(nodes[g]), "nodepool", g.pool, "capacity_type", g.capacityType)
 	}
 }
 

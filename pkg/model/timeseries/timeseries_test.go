@@ -13,6 +13,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/metrics"
 	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/model/resources"
 )
@@ -126,8 +127,8 @@ pods_state{arch="amd64",capacity_type="spot",instance_type="m5.large",managed="t
 pods_state{managed="false",name="new",namespace="shop",phase="Pending",ready="false",scheduled="false"} 1
 pods_unbound_time_seconds{dynamic_resources="false",name="new",namespace="shop"} 30
 scheduler_unschedulable_pods_count{controller="provisioner"} 1
-`, text(got, buildInfo, typeCPU, typeMemory, offeringAvailable, offeringPrice, stateNodes, utilization, poolsCost, poolsLimit, poolsUsage, poolsConsuming,
-		unschedulable, podsState, podsUnbound, podsUndecided, priceTotal, poolNodes, "operator_nodeclaim_status_condition_current_status_seconds"))
+`, text(got, buildInfo, typeCPU, typeMemory, offeringAvailable, offeringPrice, metrics.NodeCount, utilization, metrics.PoolCost, poolsLimit, poolsUsage, poolsConsuming,
+		metrics.Unschedulable, podsState, podsUnbound, podsUndecided, metrics.PricePerHour, metrics.PoolNodes, "operator_nodeclaim_status_condition_current_status_seconds"))
 }
 
 func TestDetailDecidesWhichSeriesAreSent(t *testing.T) {
@@ -211,7 +212,7 @@ pods_disruption_initiated_total`+how+` 1
 pods_drained_total{reason="Underutilized"} 1
 pods_eviction_requests_total{code="201"} 1
 pods_eviction_requests_total{code="429"} 3
-`, text(all, claimsCreated, claimsDisrupted, claimsTerminated, nodesCreated, nodesDrained, nodesTerminated, podsDisrupted, podsDrained, podsEvictions,
+`, text(all, metrics.ClaimsCreated, metrics.ClaimsDisrupt, metrics.ClaimsEnded, nodesCreated, nodesDrained, nodesTerminated, podsDisrupted, podsDrained, podsEvictions,
 		"operator_nodeclaim_status_condition_transitions_total"))
 	var sums []Series
 	for _, s := range all {
@@ -238,7 +239,7 @@ pods_scheduling_decision_duration_seconds_count{} 1
 pods_scheduling_decision_duration_seconds_sum{} 40
 pods_startup_duration_seconds_count{} 1
 pods_startup_duration_seconds_sum{} 90
-`, text(sums, instanceTermination, claimTermination, nodeLifetime, nodeTermination, podsBound, podsProvisioningBound, podsProvisioningStartup, podsDecision, podsStartup))
+`, text(sums, instanceTermination, claimTermination, nodeLifetime, nodeTermination, podsBound, podsProvisioningBound, podsProvisioningStartup, metrics.DecisionTime, podsStartup))
 }
 
 // store is the history as another process reads it.
@@ -311,7 +312,7 @@ func TestWhatEndsANodeClaim(t *testing.T) {
 interruption_received_messages_total{message_type="spot_interrupted"} 1
 nodeclaims_disrupted_total{capacity_type="spot",nodepool="general",reason="expired",termination_mode="graceful"} 1
 nodeclaims_disrupted_total{capacity_type="spot",nodepool="general",reason="spot_interrupted",termination_mode="graceful"} 1
-`, text(all, claimsDisrupted, interruptions))
+`, text(all, metrics.ClaimsDisrupt, interruptions))
 }
 
 func TestRefusalsAndStatusChecks(t *testing.T) {
@@ -334,9 +335,9 @@ interruption_instance_status_unhealthy_total{category="system_status"} 1
 // TestTotalsOfAPoolThatIsGoneEnd, so that their number stays bounded.
 func TestTotalsOfAPoolThatIsGoneEnd(t *testing.T) {
 	h := History{At: noon(), Totals: Totals{}}
-	h.Totals.Count(claimsTerminated, 1, "nodepool", "gone")
-	h.Totals.Count(claimsTerminated, 1, "nodepool", "general")
+	h.Totals.Count(metrics.ClaimsEnded, 1, "nodepool", "gone")
+	h.Totals.Count(metrics.ClaimsEnded, 1, "nodepool", "general")
 	s := sample()
 	all, _ := h.Observe(s, Activity{}).List(s, Options{})
-	expect(t, `nodeclaims_terminated_total{nodepool="general"} 1`, text(all, claimsTerminated))
+	expect(t, `nodeclaims_terminated_total{nodepool="general"} 1`, text(all, metrics.ClaimsEnded))
 }

@@ -12,6 +12,7 @@ import (
 
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/lists"
 )
 
@@ -97,11 +98,11 @@ func (s deviceSelector) countedBy() string {
 	case s.driver == nvidiaDriver && !slices.ContainsFunc(s.attributes, func(a deviceAttribute) bool {
 		return a != deviceAttribute{nvidiaDriver, "type", "gpu"}
 	}):
-		return awsv1.ResourceNVIDIAGPU
+		return instancetypes.ResourceNVIDIA
 	case s.driver == neuronDriver && len(s.attributes) == 0:
-		return awsv1.ResourceNeuron
+		return instancetypes.ResourceNeuron
 	case s.sameAs(efaSelector()):
-		return awsv1.ResourceEFA
+		return instancetypes.ResourceEFA
 	}
 	return ""
 }

@@ -13,6 +13,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/requirements"
 )
 
@@ -112,8 +113,8 @@ func labelRefusal(r requirements.Requirement) string {
 		}
 		return "it selects its node by " + corev1.LabelHostname + ", which no new node can promise"
 	case r.Key == karpv1.LabelCapacityType:
-		known := slices.ContainsFunc([]string{karpv1.CapacityTypeSpot, karpv1.CapacityTypeOnDemand,
-			karpv1.CapacityTypeReserved}, r.Has)
+		known := slices.ContainsFunc([]string{instancetypes.Spot, instancetypes.OnDemand,
+			instancetypes.Reserved}, r.Has)
 		if r.Operator() == requirements.In && !known {
 			return fmt.Sprintf("%s: the capacity types are on-demand, spot and reserved", r)
 		}

@@ -18,6 +18,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclass/translate"
 )
@@ -149,8 +150,8 @@ func (c Claims) AdoptClaim(ctx context.Context, claim cluster.Claim) (cluster.Cl
 		if id := cluster.InstanceIDOf(o.Status.ProviderID); id != "" {
 			want[karpv1.LabelInstance] = id
 		}
-		if n := claim.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
-			want[awsv1.LabelPlacementGroupPartition] = n
+		if n := claim.Labels[instancetypes.LabelPartition]; n != "" {
+			want[instancetypes.LabelPartition] = n
 		}
 		if set := missingEntries(o.Labels, want); set != nil {
 			meta["labels"] = set
@@ -213,8 +214,8 @@ func (c Claims) UnreserveClaim(ctx context.Context, claim cluster.Claim) (cluste
 // it.
 func onDemandPatch() patchFields {
 	return patchFields{"metadata": patchFields{"labels": patchFields{
-		karpv1.LabelCapacityType:         karpv1.CapacityTypeOnDemand,
-		awsv1.LabelCapacityReservationID: nil, awsv1.LabelCapacityReservationType: nil}}}
+		karpv1.LabelCapacityType:         instancetypes.OnDemand,
+		instancetypes.LabelReservationID: nil, instancetypes.LabelReservation: nil}}}
 }
 
 func (c Claims) patchClaim(ctx context.Context, verb string, claim cluster.Claim, patch patchFields) (cluster.Claim,

@@ -11,6 +11,7 @@ import (
 
 	karpv1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/nodeclass/translate"
 )
@@ -40,7 +41,7 @@ func (n Nodes) InitializeNode(ctx context.Context, node cluster.Node) error {
 // *ConflictError.
 func (n Nodes) UnreserveNode(ctx context.Context, node cluster.Node) error {
 	return n.changeNode(ctx, "unreserve", node, func(o *corev1.Node) patchFields {
-		if o.Labels[karpv1.LabelCapacityType] == karpv1.CapacityTypeOnDemand {
+		if o.Labels[karpv1.LabelCapacityType] == instancetypes.OnDemand {
 			return nil
 		}
 		return onDemandPatch()

@@ -10,6 +10,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 )
 
@@ -31,8 +32,8 @@ func AdoptedLabels(have, given cluster.Claim) map[string]string {
 	if have.ProviderID != "" {
 		set[v1.LabelInstance] = have.InstanceID()
 	}
-	if n := given.Labels[awsv1.LabelPlacementGroupPartition]; n != "" {
-		set[awsv1.LabelPlacementGroupPartition] = n
+	if n := given.Labels[instancetypes.LabelPartition]; n != "" {
+		set[instancetypes.LabelPartition] = n
 	}
 	return set
 }

@@ -82,7 +82,7 @@ func (s *launchCase) newType(i int, reserved bool) instancetypes.Type {
 		}
 	}
 	instancetypes.SortOfferings(t.Offerings)
-	t.Requirements = requirements.NewSet(requirements.Of(instancetypes.LabelType, t.Name), requirements.Of(awsv1.LabelInstanceFamily, family), requirements.Of(awsv1.LabelInstanceSize, size),
+	t.Requirements = requirements.NewSet(requirements.Of(instancetypes.LabelType, t.Name), requirements.Of(instancetypes.LabelFamily, family), requirements.Of(instancetypes.LabelSize, size),
 		requirements.Of(instancetypes.LabelZone, "a", "b", "c"), requirements.Of(instancetypes.LabelCapacityType, instancetypes.Spot, instancetypes.OnDemand, instancetypes.Reserved))
 	return t
 }
@@ -108,10 +108,10 @@ func (s *launchCase) requirements() requirements.Set {
 		all = append(all, requirements.Of(instancetypes.LabelZone, [][]string{{"a"}, {"a", "b"}, {"b", "c"}}[s.IntN(3)]...))
 	}
 	if s.IntN(4) == 0 {
-		all = append(all, requirements.Of(awsv1.LabelInstanceFamily, "f0", "f1", "f2"))
+		all = append(all, requirements.Of(instancetypes.LabelFamily, "f0", "f1", "f2"))
 	}
 	if s.IntN(3) == 0 {
-		key := []string{instancetypes.LabelType, awsv1.LabelInstanceFamily, instancetypes.LabelZone}[s.IntN(3)]
+		key := []string{instancetypes.LabelType, instancetypes.LabelFamily, instancetypes.LabelZone}[s.IntN(3)]
 		r := requirements.Any(key)
 		r.MinValues = 1 + s.IntN(3)
 		all = append(all, r)

@@ -76,11 +76,8 @@ const InstanceStorePolicyRAID0 InstanceStorePolicy = "RAID0"
 // +kubebuilder:validation:Enum={interface,efa-only}
 type InterfaceType string
 
-// Values of InterfaceType.
-const (
-	InterfaceTypeInterface InterfaceType = "interface"
-	InterfaceTypeEFAOnly   InterfaceType = "efa-only"
-)
+// InterfaceTypeEFAOnly is an interface for EFA alone, without an IP address. The other value is interface.
+const InterfaceTypeEFAOnly InterfaceType = "efa-only"
 
 // NetworkInterface is one network interface of an instance.
 type NetworkInterface struct {

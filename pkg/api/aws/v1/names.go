@@ -9,54 +9,30 @@ import (
 	karpv1 "joiner.sh/pkg/api/v1"
 )
 
-// Labels that instance types, claims and nodes carry.
+// Labels that claims and nodes carry, beside those of the instance type.
 const (
-	LabelEC2NodeClass                         = "karpenter.k8s.aws/ec2nodeclass"
-	LabelZoneID                               = "topology.k8s.aws/zone-id"
-	LabelInstanceCPU                          = "karpenter.k8s.aws/instance-cpu"
-	LabelInstanceCPUManufacturer              = "karpenter.k8s.aws/instance-cpu-manufacturer"
-	LabelInstanceCPUSustainedClockSpeedMHz    = "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz"
-	LabelInstanceMemory                       = "karpenter.k8s.aws/instance-memory"
-	LabelInstanceEBSBandwidth                 = "karpenter.k8s.aws/instance-ebs-bandwidth"
-	LabelInstanceNetworkBandwidth             = "karpenter.k8s.aws/instance-network-bandwidth"
-	LabelInstanceCategory                     = "karpenter.k8s.aws/instance-category"
-	LabelInstanceFamily                       = "karpenter.k8s.aws/instance-family"
-	LabelInstanceGeneration                   = "karpenter.k8s.aws/instance-generation"
-	LabelInstanceSize                         = "karpenter.k8s.aws/instance-size"
-	LabelInstanceCapabilityFlex               = "karpenter.k8s.aws/instance-capability-flex"
-	LabelInstanceLocalNVME                    = "karpenter.k8s.aws/instance-local-nvme"
-	LabelInstanceHypervisor                   = "karpenter.k8s.aws/instance-hypervisor"
-	LabelInstanceEncryptionInTransitSupported = "karpenter.k8s.aws/instance-encryption-in-transit-supported"
-	LabelInstanceTenancy                      = "karpenter.k8s.aws/instance-tenancy"
-	LabelInstanceGPUName                      = "karpenter.k8s.aws/instance-gpu-name"
-	LabelInstanceGPUManufacturer              = "karpenter.k8s.aws/instance-gpu-manufacturer"
-	LabelInstanceGPUCount                     = "karpenter.k8s.aws/instance-gpu-count"
-	LabelInstanceGPUMemory                    = "karpenter.k8s.aws/instance-gpu-memory"
-	LabelInstanceAcceleratorName              = "karpenter.k8s.aws/instance-accelerator-name"
-	LabelInstanceAcceleratorManufacturer      = "karpenter.k8s.aws/instance-accelerator-manufacturer"
-	LabelInstanceAcceleratorCount             = "karpenter.k8s.aws/instance-accelerator-count"
-	LabelCapacityReservationID                = "karpenter.k8s.aws/capacity-reservation-id"
-	LabelCapacityReservationType              = "karpenter.k8s.aws/capacity-reservation-type"
-	LabelCapacityReservationInterruptible     = "karpenter.k8s.aws/capacity-reservation-interruptible"
-	LabelPlacementGroupID                     = "karpenter.k8s.aws/placement-group-id"
-	LabelPlacementGroupPartition              = "karpenter.k8s.aws/placement-group-partition"
-	LabelEBSZone                              = "topology.ebs.csi.aws.com/zone"
+	LabelEC2NodeClass = "karpenter.k8s.aws/ec2nodeclass"
+	LabelEBSZone      = "topology.ebs.csi.aws.com/zone"
 )
 
 // WellKnownLabels are the labels of the domain karpenter.k8s.aws that a NodePool or NodeClaim may name, sorted. Every
 // other key of the domain is refused.
 func WellKnownLabels() []string {
 	return []string{
-		LabelCapacityReservationID, LabelCapacityReservationInterruptible, LabelCapacityReservationType,
-		LabelEC2NodeClass,
-		LabelInstanceAcceleratorCount, LabelInstanceAcceleratorManufacturer, LabelInstanceAcceleratorName,
-		LabelInstanceCapabilityFlex, LabelInstanceCategory, LabelInstanceCPU, LabelInstanceCPUManufacturer,
-		LabelInstanceCPUSustainedClockSpeedMHz, LabelInstanceEBSBandwidth, LabelInstanceEncryptionInTransitSupported,
-		LabelInstanceFamily, LabelInstanceGeneration, LabelInstanceGPUCount, LabelInstanceGPUManufacturer,
-		LabelInstanceGPUMemory, LabelInstanceGPUName, LabelInstanceHypervisor, LabelInstanceLocalNVME,
-		LabelInstanceMemory,
-		LabelInstanceNetworkBandwidth, LabelInstanceSize, LabelInstanceTenancy,
-		LabelPlacementGroupID, LabelPlacementGroupPartition,
+		"karpenter.k8s.aws/capacity-reservation-id", "karpenter.k8s.aws/capacity-reservation-interruptible",
+		"karpenter.k8s.aws/capacity-reservation-type", LabelEC2NodeClass,
+		"karpenter.k8s.aws/instance-accelerator-count", "karpenter.k8s.aws/instance-accelerator-manufacturer",
+		"karpenter.k8s.aws/instance-accelerator-name", "karpenter.k8s.aws/instance-capability-flex",
+		"karpenter.k8s.aws/instance-category", "karpenter.k8s.aws/instance-cpu",
+		"karpenter.k8s.aws/instance-cpu-manufacturer", "karpenter.k8s.aws/instance-cpu-sustained-clock-speed-mhz",
+		"karpenter.k8s.aws/instance-ebs-bandwidth", "karpenter.k8s.aws/instance-encryption-in-transit-supported",
+		"karpenter.k8s.aws/instance-family", "karpenter.k8s.aws/instance-generation",
+		"karpenter.k8s.aws/instance-gpu-count", "karpenter.k8s.aws/instance-gpu-manufacturer",
+		"karpenter.k8s.aws/instance-gpu-memory", "karpenter.k8s.aws/instance-gpu-name",
+		"karpenter.k8s.aws/instance-hypervisor", "karpenter.k8s.aws/instance-local-nvme",
+		"karpenter.k8s.aws/instance-memory", "karpenter.k8s.aws/instance-network-bandwidth",
+		"karpenter.k8s.aws/instance-size", "karpenter.k8s.aws/instance-tenancy",
+		"karpenter.k8s.aws/placement-group-id", "karpenter.k8s.aws/placement-group-partition",
 	}
 }
 
@@ -104,19 +80,8 @@ const (
 	TagName          = "Name"
 )
 
-// Extended resources of EC2 instances.
-const (
-	ResourcePodENI      = "vpc.amazonaws.com/pod-eni"
-	ResourcePrivateIPv4 = "vpc.amazonaws.com/PrivateIPv4Address"
-	ResourceEFA         = "vpc.amazonaws.com/efa"
-	// DriverDRANET is the DRA driver that publishes EFA interfaces.
-	DriverDRANET        = "dra.net"
-	ResourceNVIDIAGPU   = "nvidia.com/gpu"
-	ResourceAMDGPU      = "amd.com/gpu"
-	ResourceHabanaGaudi = "habana.ai/gaudi"
-	ResourceNeuron      = "aws.amazon.com/neuron"
-	ResourceNeuronCore  = "aws.amazon.com/neuroncore"
-)
+// DriverDRANET is the DRA driver that publishes EFA interfaces.
+const DriverDRANET = "dra.net"
 
 // Conditions of an EC2NodeClass; Ready is the root.
 const (
@@ -132,20 +97,17 @@ const (
 
 // Reasons of those conditions.
 const (
-	ReasonAMINotFound                         = "AMINotFound"
-	ReasonUnsupportedAlias                    = "UnsupportedAlias"
-	ReasonSubnetsNotFound                     = "SubnetsNotFound"
-	ReasonSecurityGroupsNotFound              = "SecurityGroupsNotFound"
-	ReasonPlacementGroupResolutionFailed      = "PlacementGroupResolutionFailed"
-	ReasonPlacementGroupNotFound              = "PlacementGroupNotFound"
-	ReasonClusterCIDRResolutionFailed         = "ClusterCIDRResolutionFailed"
-	ReasonDependenciesNotReady                = "DependenciesNotReady"
-	ReasonInvalidKubelet                      = "InvalidKubeletConfiguration"
-	ReasonUnsupportedKubelet                  = "UnsupportedKubeletConfiguration"
-	ReasonKubeletExpression                   = "KubeletExpressionInvalid"
-	ReasonTagValidationFailed                 = "TagValidationFailed"
-	ReasonCreateLaunchTemplateAuthCheckFailed = "CreateLaunchTemplateAuthCheckFailed"
-	ReasonCreateFleetAuthCheckFailed          = "CreateFleetAuthCheckFailed"
-	ReasonRunInstancesAuthCheckFailed         = "RunInstancesAuthCheckFailed"
-	ReasonUserDataSizeLimitExceeded           = "UserDataSizeLimitExceeded"
+	ReasonAMINotFound                    = "AMINotFound"
+	ReasonUnsupportedAlias               = "UnsupportedAlias"
+	ReasonSubnetsNotFound                = "SubnetsNotFound"
+	ReasonSecurityGroupsNotFound         = "SecurityGroupsNotFound"
+	ReasonPlacementGroupResolutionFailed = "PlacementGroupResolutionFailed"
+	ReasonPlacementGroupNotFound         = "PlacementGroupNotFound"
+	ReasonClusterCIDRResolutionFailed    = "ClusterCIDRResolutionFailed"
+	ReasonDependenciesNotReady           = "DependenciesNotReady"
+	ReasonInvalidKubelet                 = "InvalidKubeletConfiguration"
+	ReasonUnsupportedKubelet             = "UnsupportedKubeletConfiguration"
+	ReasonKubeletExpression              = "KubeletExpressionInvalid"
+	ReasonTagValidationFailed            = "TagValidationFailed"
+	ReasonUserDataSizeLimitExceeded      = "UserDataSizeLimitExceeded"
 )
