@@ -91,10 +91,7 @@ func (w *liveWorld) readFacts(ctx context.Context, stack string) (f accept.Facts
 	if functions.Unknown != "" {
 		return f, fmt.Errorf("look at the functions: %s", functions.Unknown)
 	}
-	for _, one := range functions.List {
-		f.Functions = append(f.Functions, accept.Function{Name: one.Name, Found: one.Found, Mode: one.Mode, State: one.State})
-	}
-	f.Stack = cmp.Or(stack, w.names.Stack())
+	f.Functions, f.Stack = functions.List, cmp.Or(stack, w.names.Stack())
 	deployed, err := describeStack(ctx, w.cfg, f.Stack)
 	if err != nil {
 		return f, err

@@ -19,6 +19,7 @@ import (
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/model/naming"
 	"joiner.sh/pkg/model/paging"
 	"joiner.sh/pkg/model/version"
@@ -77,8 +78,8 @@ func (f doctorFlags) readAccount(ctx context.Context, out *doctor.Facts, chosen 
 		}
 	}
 	out.Lambda = lambdaFacts(ctx, lambda.NewFromConfig(cfg), f.names())
-	out.SpotRole = spotRoleFacts(ctx, iam.NewFromConfig(cfg))
-	out.NodeRole = nodeRoleFacts(ctx, iam.NewFromConfig(cfg), f.names())
+	out.SpotRole = roleFacts(ctx, iam.NewFromConfig(cfg), spotRoleName)
+	out.NodeRole = roleFacts(ctx, iam.NewFromConfig(cfg), f.names().NodeRole())
 	out.Quotas = f.quotaFacts(ctx, cfg)
 	e := ec2.NewFromConfig(cfg)
 	out.Encryption = encryptionFacts(ctx, e)
@@ -211,29 +212,13 @@ func lambdaFacts(ctx context.Context, c *lambda.Client, n naming.Names) doctor.L
 	return out
 }
 
-func spotRoleFacts(ctx context.Context, c *iam.Client) doctor.SpotRole {
-	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: aws.String(spotRoleName)})
-	switch {
-	case awserrors.IsMissing(err):
-		return doctor.SpotRole{}
-	case err != nil:
-		return doctor.SpotRole{Unknown: err.Error()}
+// roleFacts tell whether there is a role of the name.
+func roleFacts(ctx context.Context, c *iam.Client, name string) doctor.Role {
+	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: &name})
+	if err == nil || awserrors.IsMissing(err) {
+		return doctor.Role{Name: name, Found: err == nil}
 	}
-	return doctor.SpotRole{Found: true}
-}
-
-// nodeRoleFacts tell whether there is a role of the name that the stack gives its own.
-func nodeRoleFacts(ctx context.Context, c *iam.Client, n naming.Names) doctor.NodeRole {
-	out := doctor.NodeRole{Name: n.NodeRole()}
-	_, err := c.GetRole(ctx, &iam.GetRoleInput{RoleName: &out.Name})
-	switch {
-	case awserrors.IsMissing(err):
-	case err != nil:
-		out.Unknown = err.Error()
-	default:
-		out.Found = true
-	}
-	return out
+	return doctor.Role{Name: name, Unknown: err.Error()}
 }
 
 func encryptionFacts(ctx context.Context, c *ec2.Client) doctor.Encryption {
@@ -253,7 +238,7 @@ func encryptionFacts(ctx context.Context, c *ec2.Client) doctor.Encryption {
 
 // quotaFacts are the two quotas that nearly all nodes count for.
 func (f doctorFlags) quotaFacts(ctx context.Context, cfg aws.Config) doctor.Quotas {
-	load, _, err := f.readCatalog(ctx)
+	load, err := f.readCatalog(ctx)
 	if err != nil {
 		return doctor.Quotas{Unknown: err.Error()}
 	}
@@ -305,13 +290,8 @@ func countVCPUs(ctx context.Context, c *ec2.Client, load instancetypes.Catalog) 
 // networkFacts looks at the subnets and security groups that a class chose.
 func networkFacts(ctx context.Context, c *ec2.Client, class *doctor.Class, chosen awsv1.EC2NodeClassStatus,
 	cluster string) {
-	var subnets, groups []string
-	for _, s := range chosen.Subnets {
-		subnets = append(subnets, s.ID)
-	}
-	for _, g := range chosen.SecurityGroups {
-		groups = append(groups, g.ID)
-	}
+	subnets := lists.Of(chosen.Subnets, func(s awsv1.Subnet) string { return s.ID })
+	groups := lists.Of(chosen.SecurityGroups, func(g awsv1.SecurityGroup) string { return g.ID })
 	if len(subnets) > 0 {
 		got, err := c.DescribeSubnets(ctx, &ec2.DescribeSubnetsInput{SubnetIds: subnets})
 		if err != nil {

@@ -76,6 +76,15 @@ func (c rawCall) ask(ctx context.Context, cfg aws.Config) ([]byte, error) {
 	return text, err
 }
 
+// askInto reads the answer, which is JSON, into out, unless that is nil.
+func (c rawCall) askInto(ctx context.Context, cfg aws.Config, out any) error {
+	text, err := c.ask(ctx, cfg)
+	if err == nil && out != nil {
+		err = json.Unmarshal(text, out)
+	}
+	return err
+}
+
 // jsonAction is an action of a service that takes JSON, such as EventBridge.
 type jsonAction struct{ service, target string }
 
@@ -85,11 +94,8 @@ func (a jsonAction) ask(ctx context.Context, cfg aws.Config, in, out any) error 
 	if err != nil {
 		return err
 	}
-	text, err := rawCall{service: a.service, method: http.MethodPost, path: "/", body: body, header: map[string]string{
-		"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": a.target}}.ask(ctx, cfg)
-	if err == nil && out != nil {
-		err = json.Unmarshal(text, out)
-	}
+	err = rawCall{service: a.service, method: http.MethodPost, path: "/", body: body, header: map[string]string{
+		"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": a.target}}.askInto(ctx, cfg, out)
 	if err != nil {
 		return fmt.Errorf("ask AWS, %s: %w", a.target, err)
 	}
@@ -136,11 +142,8 @@ func (w *liveWorld) askFIS(ctx context.Context, method, path string, in, out any
 			return err
 		}
 	}
-	text, err := rawCall{service: "fis", method: method, path: path, body: body,
-		header: map[string]string{"Content-Type": "application/json"}}.ask(ctx, w.cfg)
-	if err == nil && out != nil {
-		err = json.Unmarshal(text, out)
-	}
+	err := rawCall{service: "fis", method: method, path: path, body: body,
+		header: map[string]string{"Content-Type": "application/json"}}.askInto(ctx, w.cfg, out)
 	if err != nil {
 		return fmt.Errorf("ask FIS: %w", err)
 	}

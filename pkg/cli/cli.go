@@ -24,10 +24,9 @@ const (
 )
 
 // inputError is a fault of what the user gave.
-type inputError struct{ err error }
+type inputError struct{ error }
 
-func (e *inputError) Error() string { return e.err.Error() }
-func (e *inputError) Unwrap() error { return e.err }
+func (e *inputError) Unwrap() error { return e.error }
 
 // foundError says that a check found something; the command has said what.
 type foundError struct{ what string }

@@ -128,22 +128,21 @@ func loadAWSConfig(ctx context.Context) (aws.Config, error) {
 		config.WithRetryMaxAttempts(awsAttempts))
 }
 
-// readCatalog reads instance types and prices: a file, the stack's bucket, or what is built in. Why says what is to be
-// known about them.
-func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog, why string, err error) {
+// readCatalog reads instance types and prices: a file, the stack's bucket, or what is built in.
+func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog, err error) {
 	if t.bucket == "" {
 		c, err = ReadCatalog(t.types)
 		if err != nil {
-			return c, "", &inputError{err}
+			return c, &inputError{err}
 		}
-		return c, "", nil
+		return c, nil
 	}
 	if t.types != "" {
-		return c, "", &inputError{errors.New("--types and --catalog-bucket are both given; leave one")}
+		return c, &inputError{errors.New("--types and --catalog-bucket are both given; leave one")}
 	}
 	cfg, err := loadAWSConfig(ctx)
 	if err != nil {
-		return c, "", fmt.Errorf("load aws configuration: %w", err)
+		return c, fmt.Errorf("load aws configuration: %w", err)
 	}
 	store := discovery.NewStore(s3.NewFromConfig(cfg, pathStyle), t.bucket, discovery.CatalogMaxAge, time.Now)
 	c, err = store.ReadStored(ctx)
@@ -151,7 +150,7 @@ func (t clusterTarget) readCatalog(ctx context.Context) (c instancetypes.Catalog
 		err = fmt.Errorf("bucket %s holds no catalog yet; refresh stores one within five minutes of a deployment",
 			t.bucket)
 	}
-	return c, "", err
+	return c, err
 }
 
 // pathStyle lets buckets be reached at endpoints that are no names, such as a local one.
@@ -172,11 +171,7 @@ func defaultSettings() settings.Values {
 func (t clusterTarget) readCatalogLoudly(ctx context.Context, term terminalOutput) (load instancetypes.Catalog,
 	err error) {
 	err = term.withProgress("reading instance types and prices", func() (err error) {
-		var why string
-		load, why, err = t.readCatalog(ctx)
-		if why != "" {
-			term.writeMessage("%s", why)
-		}
+		load, err = t.readCatalog(ctx)
 		return err
 	})
 	return load, err

@@ -165,21 +165,14 @@ func upToDate(docs []manifest.Document, term terminalOutput) (out []manifest.Doc
 	broken int, err error) {
 	r, err := convert.ConvertAll(docs, convert.Options{})
 	if err != nil {
-		var left []manifest.Document
-		var unread []error
-		for _, d := range docs {
-			if _, e := convert.ConvertAll([]manifest.Document{d}, convert.Options{}); e != nil {
-				unread = append(unread, e)
-			} else {
-				left = append(left, d)
-			}
-		}
-		if len(unread) == 0 { // they cannot be converted together
+		docs, broken = leaveOut(docs, func(d manifest.Document) error {
+			_, err := convert.ConvertAll([]manifest.Document{d}, convert.Options{})
+			return err
+		}, term)
+		if broken == 0 { // they cannot be converted together
 			return nil, nil, 0, err
 		}
-		tellUnread(unread, term)
-		broken = len(unread)
-		if r, err = convert.ConvertAll(left, convert.Options{}); err != nil {
+		if r, err = convert.ConvertAll(docs, convert.Options{}); err != nil {
 			return nil, nil, broken, err
 		}
 	}

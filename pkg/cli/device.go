@@ -6,6 +6,7 @@ import (
 	resourcev1 "k8s.io/api/resource/v1"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/lists"
 	"joiner.sh/pkg/nodeclass/translate"
 	"joiner.sh/pkg/workload"
 )
@@ -55,15 +56,9 @@ func fillDevices(s *cluster.Snapshot, d workload.Devices) {
 		}
 	}
 	s.Devices.Known = len(serving) > 0
-	counts := translate.CountDevices(publishedDevices(d.Slices, serving, rules), named.Taken, classes)
+	published := lists.Of(d.Slices, func(s resourcev1.ResourceSlice) translate.DeviceSlice {
+		return translate.NewDeviceSlice(&s, serving, rules)
+	})
+	counts := translate.CountDevices(published, named.Taken, classes)
 	counts.AddTo(s, serving)
-}
-
-// publishedDevices are the slices of the files, as their rules about tainted devices leave them.
-func publishedDevices(published []resourcev1.ResourceSlice, serving []translate.DeviceClass,
-	rules []translate.DeviceTaintRule) (out []translate.DeviceSlice) {
-	for i := range published {
-		out = append(out, translate.NewDeviceSlice(&published[i], serving, rules))
-	}
-	return out
 }

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -131,10 +132,7 @@ func (s storedObjects) podsWithoutRequests(ctx context.Context, see func(corev1.
 		out = append(out, l)
 	}
 	slices.SortFunc(out, func(a, b doctor.MissingRequests) int {
-		if a.Pods != b.Pods {
-			return b.Pods - a.Pods
-		}
-		return strings.Compare(a.Namespace+"/"+a.Owner+a.Lacks, b.Namespace+"/"+b.Owner+b.Lacks)
+		return cmp.Or(b.Pods-a.Pods, strings.Compare(a.Namespace+"/"+a.Owner+a.Lacks, b.Namespace+"/"+b.Owner+b.Lacks))
 	})
 	return pods, out, err
 }

@@ -228,6 +228,21 @@ func manifestsOf(files []inputFile, term terminalOutput) (docs []manifest.Docume
 	return docs, len(unread), nil
 }
 
+// leaveOut returns the documents that read has no error about, and tells the others, of which it returns the number.
+func leaveOut(docs []manifest.Document, read func(manifest.Document) error, term terminalOutput) (
+	left []manifest.Document, broken int) {
+	var unread []error
+	for _, d := range docs {
+		if err := read(d); err != nil {
+			unread = append(unread, err)
+		} else {
+			left = append(left, d)
+		}
+	}
+	tellUnread(unread, term)
+	return left, len(unread)
+}
+
 // tellUnread names the documents that are left out.
 func tellUnread(unread []error, term terminalOutput) {
 	for _, e := range unread {

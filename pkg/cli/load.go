@@ -122,21 +122,11 @@ func collectDocuments(name string, docs []manifest.Document, term terminalOutput
 	err error) {
 	w, notes, err := workload.CollectManifests(docs, name)
 	if err != nil {
-		var left []manifest.Document
-		var unread []error
-		for _, d := range docs {
-			if e := workload.Unreadable(d); e != nil {
-				unread = append(unread, e)
-			} else {
-				left = append(left, d)
-			}
-		}
-		if len(unread) == 0 {
+		docs, broken = leaveOut(docs, workload.Unreadable, term)
+		if broken == 0 {
 			return w, 0, err
 		}
-		broken = len(unread)
-		tellUnread(unread, term)
-		w, notes, err = workload.CollectManifests(left, name)
+		w, notes, err = workload.CollectManifests(docs, name)
 	}
 	for _, n := range notes {
 		term.writeMessage("%s", n)

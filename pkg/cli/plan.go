@@ -257,13 +257,10 @@ func ReadCatalog(path string) (instancetypes.Catalog, error) {
 		var b bytes.Buffer
 		zw := gzip.NewWriter(&b)
 		_, err = zw.Write(data)
-		if err := zw.Close(); err != nil {
+		if err = errors.Join(err, zw.Close()); err != nil {
 			return instancetypes.Catalog{}, fmt.Errorf("read instance types: %w", err)
 		}
 		data = b.Bytes()
-	}
-	if err != nil {
-		return instancetypes.Catalog{}, fmt.Errorf("read instance types: %w", err)
 	}
 	c, err := instancetypes.DecodeCatalog(data)
 	if err != nil {

@@ -46,7 +46,7 @@ func (f acceptFlags) runQuestions(ctx context.Context, term terminalOutput, in i
 	if err != nil {
 		return err
 	}
-	load, _, err := f.readCatalog(ctx)
+	load, err := f.readCatalog(ctx)
 	if err != nil {
 		return err
 	}
@@ -72,10 +72,8 @@ func (f acceptFlags) runQuestions(ctx context.Context, term terminalOutput, in i
 
 // restFor waits so long.
 func restFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	case <-ctx.Done():
 		return ctx.Err()

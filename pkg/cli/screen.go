@@ -98,15 +98,13 @@ func (t terminalOutput) withProgress(what string, work func() error) error {
 func (t terminalOutput) tellProgress(what string, done <-chan struct{}) {
 	start, pause := time.Now(), quiet
 	for {
-		timer := time.NewTimer(pause)
 		select {
 		case <-done:
-			timer.Stop()
 			if t.live && pause == redraw {
 				fmt.Fprint(withoutFilter(t.progress), "\r"+text.EraseLine.Sprint())
 			}
 			return
-		case <-timer.C:
+		case <-time.After(pause):
 		}
 		took := time.Since(start)
 		if t.live {

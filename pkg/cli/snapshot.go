@@ -72,10 +72,7 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 }
 
 func byKey(a, b cluster.Pod) int {
-	if n := strings.Compare(a.Namespace, b.Namespace); n != 0 {
-		return n
-	}
-	return strings.Compare(a.Name, b.Name)
+	return cmp.Or(strings.Compare(a.Namespace, b.Namespace), strings.Compare(a.Name, b.Name))
 }
 
 // filePool is a NodePool of a file. One that the API server would refuse, or whose class is none of ours, is not used.

@@ -102,12 +102,8 @@ func runStatus(ctx context.Context, f statusFlags, term terminalOutput) error {
 		if err != nil || !f.watch {
 			return err
 		}
-		t := time.NewTimer(f.every)
-		select {
-		case <-ctx.Done():
-			t.Stop()
+		if restFor(ctx, f.every) != nil {
 			return nil
-		case <-t.C:
 		}
 	}
 }

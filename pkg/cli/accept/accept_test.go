@@ -10,6 +10,7 @@ import (
 
 	"joiner.sh/events"
 	"joiner.sh/pkg/cli/accept"
+	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/instancetypes"
 )
@@ -73,7 +74,7 @@ func TestTheClassIsLikeTheUsersWithTheMark(t *testing.T) {
 
 func TestWhatIsRefused(t *testing.T) {
 	everywhere := []cluster.Toleration{{Operator: "Exists"}}
-	fine := accept.Facts{Functions: []accept.Function{{Name: "a", Found: true, Mode: "act", State: "Active"}}, Stack: "joiner-demo", StackStatus: "UPDATE_COMPLETE",
+	fine := accept.Facts{Functions: []doctor.Function{{Name: "a", Found: true, Mode: "act", State: "Active"}}, Stack: "joiner-demo", StackStatus: "UPDATE_COMPLETE",
 		Pods: []accept.Pod{
 			{Name: "shop/web"}, {Name: "kube-system/proxy", OfNode: true, Tolerations: everywhere}, {Name: "shop/done", Ended: true, Tolerations: everywhere},
 			{Name: "shop/elsewhere", Tolerations: everywhere, Selector: map[string]string{"karpenter.sh/nodepool": "default"}},
@@ -90,7 +91,7 @@ func TestWhatIsRefused(t *testing.T) {
 		"a stack that failed": {func(f *accept.Facts) { f.StackStatus = "UPDATE_ROLLBACK_FAILED" },
 			[]string{"stack joiner-demo is UPDATE_ROLLBACK_FAILED"}},
 		"no stack":       {func(f *accept.Facts) { f.StackStatus = "" }, []string{"there is no stack joiner-demo"}},
-		"not deployed":   {func(f *accept.Facts) { f.Functions[0] = accept.Function{Name: "a"} }, []string{"Joiner is not deployed for cluster demo"}},
+		"not deployed":   {func(f *accept.Facts) { f.Functions[0] = doctor.Function{Name: "a"} }, []string{"Joiner is not deployed for cluster demo"}},
 		"a function":     {func(f *accept.Facts) { f.Functions[0].State = "Pending" }, []string{"function a is Pending"}},
 		"Karpenter":      {func(f *accept.Facts) { f.Leader = "karpenter-1" }, []string{"karpenter-1 holds Karpenter's leader lease"}},
 		"an earlier run": {func(f *accept.Facts) { f.Existing = []string{"volume vol-1"} }, []string{"volume vol-1 is there already: joiner accept --cluster demo --clean"}},
@@ -99,7 +100,7 @@ func TestWhatIsRefused(t *testing.T) {
 		}, []string{"could go onto the nodes of the run: shop/agent;"}},
 	} {
 		f := fine
-		f.Functions = append([]accept.Function{}, fine.Functions...)
+		f.Functions = append([]doctor.Function{}, fine.Functions...)
 		c.change(&f)
 		got := accept.Refusals(f, run())
 		if len(got) != len(c.want) {

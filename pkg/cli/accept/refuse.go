@@ -6,27 +6,20 @@ import (
 	"strings"
 
 	karpv1 "joiner.sh/pkg/api/v1"
+	"joiner.sh/pkg/cli/doctor"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/lists"
 )
 
 // Facts holds what is looked at before a run.
 type Facts struct {
-	Functions   []Function
+	Functions   []doctor.Function
 	Stack       string // name
 	StackStatus string // such as UPDATE_COMPLETE, empty: there is no such stack
 	Leader      string // who holds Karpenter's leader lease
 	Classes     []Class
 	Pods        []Pod
 	Existing    []string // what carries the mark of an earlier run in this cluster, or has a name of ours
-}
-
-// Function is one of Joiner's functions.
-type Function struct {
-	Name  string
-	Found bool
-	Mode  string // setting of that name
-	State string // Active, unless something is amiss or under way
 }
 
 // Class is an EC2NodeClass of the cluster.

@@ -28,10 +28,10 @@ type Facts struct {
 	Functions Functions
 	Lambda    Lambda
 	Quotas    Quotas
-	SpotRole  SpotRole
-	NodeRole  NodeRole
-	Nodes     int // of Joiner's
-	Pods      int // that have not ended
+	SpotRole  Role // the service-linked one without which EC2 sells no spot capacity
+	NodeRole  Role // of the name that the stack gives its own
+	Nodes     int  // of Joiner's
+	Pods      int  // that have not ended
 
 	Encryption Encryption
 	Secret     Secret // of remote write
@@ -192,14 +192,8 @@ type Quota struct {
 	Limit, Used float64
 }
 
-// SpotRole tells whether the account has the service-linked role without which EC2 sells no spot capacity.
-type SpotRole struct {
-	Unknown string
-	Found   bool
-}
-
-// NodeRole tells whether there is a role of the name that the stack gives its own.
-type NodeRole struct {
+// Role tells whether there is a role of the name.
+type Role struct {
 	Unknown string
 	Name    string
 	Found   bool

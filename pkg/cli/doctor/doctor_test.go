@@ -28,7 +28,7 @@ func well() Facts {
 		Lambda:   Lambda{Limit: 1000, Unreserved: 796, ForNotices: 100},
 		Entries:  Entries{List: []Entry{{Principal: "arn:aws:iam::1:role/path/nodes", Type: "EC2_LINUX"}}},
 		Quotas:   Quotas{List: []Quota{{"L-1", "Standard on-demand", 100, 10}}},
-		SpotRole: SpotRole{Found: true},
+		SpotRole: Role{Found: true},
 	}
 	for _, g := range accessGroups() {
 		f.Entries.List = append(f.Entries.List, Entry{Principal: "arn:aws:iam::1:role/" + g, Type: "STANDARD", Groups: []string{g}})
