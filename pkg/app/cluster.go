@@ -5,11 +5,11 @@ import (
 	"encoding/base64"
 	"errors"
 	"fmt"
-	"strings"
 	"sync"
 	"time"
 
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/s3"
 	"github.com/aws/aws-sdk-go-v2/service/sts"
@@ -99,12 +99,12 @@ func clusterARN(ctx context.Context, cluster string) (string, error) {
 	if !ok {
 		return "", errors.New("make the ARN of the cluster: outside of Lambda the account is not known")
 	}
-	const parts = 5 // arn:aws:lambda:region:account
-	own := strings.Split(lc.InvokedFunctionArn, ":")
-	if len(own) < parts {
+	own, err := arn.Parse(lc.InvokedFunctionArn)
+	if err != nil {
 		return "", fmt.Errorf("make the ARN of the cluster: %s is the ARN of no function", lc.InvokedFunctionArn)
 	}
-	return fmt.Sprintf("arn:%s:eks:%s:%s:cluster/%s", own[1], own[3], own[4], cluster), nil
+	own.Service, own.Resource = "eks", "cluster/"+cluster
+	return own.String(), nil
 }
 
 // clusterInfoNow is clusterInfo with the version that the API server has now: a process lives for hours, in which the

@@ -3,11 +3,11 @@ package app
 import (
 	"context"
 	"encoding/json"
-	"strings"
 	"time"
 
 	lambdaevents "github.com/aws/aws-lambda-go/events"
 	"github.com/aws/aws-lambda-go/lambdacontext"
+	"github.com/aws/aws-sdk-go-v2/aws/arn"
 
 	"joiner.sh/events"
 	"joiner.sh/pkg/controllers/notices"
@@ -94,10 +94,6 @@ func ownAccount(ctx context.Context) string {
 	if !ok {
 		return ""
 	}
-	parts := strings.Split(lc.InvokedFunctionArn, ":")
-	const place = 4 // arn:aws:lambda:region:account:function:name
-	if len(parts) <= place {
-		return ""
-	}
-	return parts[place]
+	own, _ := arn.Parse(lc.InvokedFunctionArn) // of no account where that is none
+	return own.AccountID
 }

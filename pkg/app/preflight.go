@@ -16,6 +16,7 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/iam"
 	"github.com/aws/aws-sdk-go-v2/service/lambda"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/model/findings"
 	"joiner.sh/pkg/providers/discovery"
@@ -115,22 +116,12 @@ type readFacts func(context.Context, preflight.StackPlan) (preflight.Facts, bool
 // some seconds until it counts everywhere.
 func readPermitted(ctx context.Context, read readFacts, p preflight.StackPlan,
 	poll, patience time.Duration) (preflight.Facts, error) {
-	end := time.NewTimer(patience)
-	defer end.Stop()
+	within, end := context.WithTimeout(ctx, patience)
+	defer end()
 	for {
 		facts, denied, err := read(ctx, p)
-		if !denied {
+		if !denied || controllers.WaitFor(within, poll) != nil {
 			return facts, err
-		}
-		next := time.NewTimer(poll)
-		select {
-		case <-ctx.Done():
-			next.Stop()
-			return facts, err
-		case <-end.C:
-			next.Stop()
-			return facts, err
-		case <-next.C:
 		}
 	}
 }

@@ -211,12 +211,13 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 	if err != nil {
 		return nil, fmt.Errorf("load aws configuration: %w", err)
 	}
-	a, found, err := discovery.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
+	a, err := discovery.DescribeAccess(ctx, eks.NewFromConfig(cfg), set.ClusterName)
 	if err != nil {
 		return nil, err
 	}
 	// What cdk.json says of the cluster goes over what EKS says.
 	a.Endpoint, a.CABundle = cmp.Or(set.ClusterEndpoint, a.Endpoint), cmp.Or(set.ClusterCABundle, a.CABundle)
+	a.Region, a.Inside = cfg.Region, textProperty(e, "Inside") == "true"
 	s := &setup.Setup{Poll: min(setupPoll, c.Patience), Patience: c.Patience, IAMDelay: c.IAMDelay, Log: log,
 		Now:     time.Now,
 		Leaving: leavingRoles(e, set.ClusterName, cfg.Region),
@@ -226,8 +227,7 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 		Observe:  set.Mode == settings.ModeObserve, KarpenterNamespaces: set.KarpenterNamespaces,
 		Lifecycle: invoke.Function{Lambda: lambda.NewFromConfig(cfg), Name: set.LifecycleFunction, Reason: "setup"},
 		Access: setup.Access{Role: textProperty(e, "RoleArn"), External: set.Manifests == settings.ManifestsExternal,
-			Cluster: a.Preflight(preflight.StackPlan{Cluster: set.ClusterName, Region: cfg.Region}, found)}}
-	s.Access.Inside = textProperty(e, "Inside") == "true"
+			Cluster: a}}
 	if !set.IsolatedVPC {
 		s.SpotRole = discovery.SpotRole{IAM: iam.NewFromConfig(cfg)}
 	}
@@ -239,10 +239,10 @@ func (c CustomResources) newSetup(ctx context.Context, set settings.Values, e cf
 	if s.Push, err = pushAddress(set, e); err != nil {
 		return nil, err
 	}
-	if !found || a.Endpoint == "" {
+	if !a.Found || a.Endpoint == "" {
 		return s, nil // the check says it better
 	}
-	s.Cluster, err = clusterObjects(cfg, a, set.ClusterName)
+	s.Cluster, err = clusterObjects(cfg, a)
 	return s, err
 }
 
@@ -285,13 +285,13 @@ func pushAddress(set settings.Values, e cfn.Event) (install.Address, error) {
 	return install.Address{URL: strings.TrimSuffix(url, "/") + "/" + set.PushPath, CA: ca}, nil
 }
 
-func clusterObjects(cfg aws.Config, a discovery.Access, name string) (kube.Objects, error) {
+func clusterObjects(cfg aws.Config, a preflight.Cluster) (kube.Objects, error) {
 	ca, err := base64.StdEncoding.DecodeString(a.CABundle)
 	if err != nil {
-		return kube.Objects{}, fmt.Errorf("decode certificate authority of cluster %s: %w", name, err)
+		return kube.Objects{}, fmt.Errorf("decode certificate authority of cluster %s: %w", a.Name, err)
 	}
 	c, err := kube.New(kube.Config{Endpoint: a.Endpoint, CA: ca, UserAgent: version.UserAgent("joiner-setup"),
-		Token: kube.EKSToken(sts.NewFromConfig(cfg), name, time.Now), Now: time.Now})
+		Token: kube.EKSToken(sts.NewFromConfig(cfg), a.Name, time.Now), Now: time.Now})
 	if err != nil {
 		return kube.Objects{}, err
 	}

@@ -23,8 +23,8 @@ func (s *Setup) prepareCRD(ctx context.Context, ours *unstructured.Unstructured)
 		return err
 	}
 	_, keep := crdVersions(ours)
-	stale := slices.DeleteFunc(textValues(have.Object, "status", "storedVersions"),
-		func(v string) bool { return slices.Contains(keep, v) })
+	stored, _, _ := unstructured.NestedStringSlice(have.Object, "status", "storedVersions") // none where it has others
+	stale := slices.DeleteFunc(stored, func(v string) bool { return slices.Contains(keep, v) })
 	if len(stale) > 0 {
 		if err := s.migrateStorage(ctx, have, keep, stale); err != nil {
 			return err

@@ -93,12 +93,10 @@ func (s *Setup) removeLeftovers(ctx context.Context, until time.Time) error {
 		if rest <= 0 {
 			return nil
 		}
-		timer := time.NewTimer(min(rest, longestRest))
 		select {
 		case <-ctx.Done():
-			timer.Stop()
 			return ctx.Err()
-		case <-timer.C:
+		case <-time.After(min(rest, longestRest)):
 		}
 	}
 }

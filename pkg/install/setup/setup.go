@@ -5,7 +5,6 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
-	"slices"
 	"time"
 
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -206,35 +205,22 @@ func ObjectPath(o *unstructured.Unstructured) (string, error) {
 // pollUntil looks again and again until done, an error, or the time given is over; then it returns what was seen last.
 func (s *Setup) pollUntil(ctx context.Context, patience time.Duration,
 	look func(context.Context) (seen error, done bool, err error)) error {
-	end := time.NewTimer(patience)
-	defer end.Stop()
+	end := time.After(patience)
 	for {
 		seen, done, err := look(ctx)
 		if done || err != nil {
 			return err
 		}
-		tick := time.NewTimer(s.Poll)
 		select {
 		case <-ctx.Done():
-			tick.Stop()
 			return errors.Join(seen, ctx.Err())
-		case <-end.C: // what came to be since the last look counts, however long that took
-			tick.Stop()
+		case <-end: // what came to be since the last look counts, however long that took
 			seen, done, err := look(ctx)
 			if done || err != nil {
 				return err
 			}
 			return seen
-		case <-tick.C:
+		case <-time.After(s.Poll):
 		}
 	}
-}
-
-// textValues are the texts of a list inside an object; what is no text is left out.
-func textValues(o map[string]any, fields ...string) []string {
-	list, _, err := unstructured.NestedStringSlice(o, fields...)
-	if err != nil {
-		return nil
-	}
-	return slices.Clone(list)
 }

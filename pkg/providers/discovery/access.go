@@ -8,37 +8,27 @@ import (
 	"github.com/aws/aws-sdk-go-v2/service/eks"
 	"github.com/aws/aws-sdk-go-v2/service/eks/types"
 
+	"joiner.sh/pkg/install/preflight"
 	"joiner.sh/pkg/nodeclaim/awserrors"
 )
 
-// Access tells how a cluster lets in who comes from outside.
-type Access struct {
-	Cluster
-	Status string   // ACTIVE, CREATING, ...
-	Mode   string   // of authentication: API, API_AND_CONFIG_MAP or CONFIG_MAP; empty is EKS' old default, CONFIG_MAP
-	Public bool     // the API server has a public endpoint
-	CIDRs  []string // from which the public endpoint may be reached
-
-	Private  bool // the API server has a private endpoint
-	IPv6     bool // services have addresses of IPv6
-	AutoMode bool // EKS Auto Mode is on
-}
-
-// DescribeAccess asks EKS how to get into the cluster; found is false when there is no such cluster in the region.
-func DescribeAccess(ctx context.Context, c *eks.Client, name string) (a Access, found bool, err error) {
+// DescribeAccess asks EKS how to get into the cluster. Its region and where it is called from are the caller's to fill.
+func DescribeAccess(ctx context.Context, c *eks.Client, name string) (preflight.Cluster, error) {
+	a := preflight.Cluster{Name: name}
 	out, err := c.DescribeCluster(ctx, &eks.DescribeClusterInput{Name: aws.String(name)})
 	if awserrors.CodeOf(err) == "ResourceNotFoundException" {
-		return Access{}, false, nil
+		return a, nil
 	}
 	if err != nil {
-		return Access{}, false, fmt.Errorf("describe cluster %s: %w", name, err)
+		return a, fmt.Errorf("describe cluster %s: %w", name, err)
 	}
 	k := out.Cluster
 	if k == nil {
-		return Access{}, false, fmt.Errorf("describe cluster %s: the answer is empty", name)
+		return a, fmt.Errorf("describe cluster %s: the answer is empty", name)
 	}
-	a = Access{Cluster: clusterOf(k), Status: string(k.Status)}
-	if k.AccessConfig != nil {
+	reach := clusterOf(k)
+	a.Found, a.Endpoint, a.CABundle, a.ServiceCIDR = true, reach.Endpoint, reach.CABundle, reach.ServiceCIDR
+	if a.Status = string(k.Status); k.AccessConfig != nil {
 		a.Mode = string(k.AccessConfig.AuthenticationMode)
 	}
 	if v := k.ResourcesVpcConfig; v != nil {
@@ -50,5 +40,5 @@ func DescribeAccess(ctx context.Context, c *eks.Client, name string) (a Access, 
 	if m := k.ComputeConfig; m != nil {
 		a.AutoMode = aws.ToBool(m.Enabled)
 	}
-	return a, true, nil
+	return a, nil
 }

@@ -110,10 +110,8 @@ func (r *CatalogRefresher) reservedInstances(ctx context.Context, c instancetype
 		}
 		all[k.ID] = k
 	}
-	return slices.SortedFunc(maps.Values(all), func(a,
-		b instancetypes.Commitment) int {
-		return cmp.Compare(a.ID, b.ID)
-	}), nil
+	return slices.SortedFunc(maps.Values(all),
+		func(a, b instancetypes.Commitment) int { return cmp.Compare(a.ID, b.ID) }), nil
 }
 
 // isSizeFlexible reports whether regional Reserved Instances of the type are for every size of its family. EC2 makes no

@@ -49,7 +49,8 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.StackPlan) (f pref
 			denied = denied || awserrors.IsDenied(awserrors.CodeOf(err))
 		}
 	}
-	f.Cluster, err = r.readCluster(ctx, p)
+	f.Cluster, err = DescribeAccess(ctx, r.EKS, p.Cluster)
+	f.Cluster.Region, f.Cluster.Inside = p.Region, p.VPC != ""
 	if err != nil {
 		return f, awserrors.IsDenied(awserrors.CodeOf(err)), err
 	}
@@ -75,19 +76,6 @@ func (r Preflight) ReadFacts(ctx context.Context, p preflight.StackPlan) (f pref
 	}
 	ask(preflight.TopicLambda, func(ctx context.Context) error { return r.readLimits(ctx, &f) })
 	return f, denied, nil
-}
-
-func (r Preflight) readCluster(ctx context.Context, p preflight.StackPlan) (preflight.Cluster, error) {
-	a, found, err := DescribeAccess(ctx, r.EKS, p.Cluster)
-	return a.Preflight(p, found), err
-}
-
-// Preflight is the access as a preflight of the plan sees it.
-func (a Access) Preflight(p preflight.StackPlan, found bool) preflight.Cluster {
-	return preflight.Cluster{Name: p.Cluster, Region: p.Region, Found: found, Status: a.Status, Mode: a.Mode,
-		Endpoint: a.Endpoint, CABundle: a.CABundle, ServiceCIDR: a.ServiceCIDR, Public: a.Public,
-		Private: a.Private, CIDRs: a.CIDRs, Inside: p.VPC != "", IPv6: a.IPv6,
-		AutoMode: a.AutoMode}
 }
 
 // readRoles looks which of the roles that matter to the plan exist.

@@ -35,7 +35,7 @@ func (r *ClassResolver) ensureProfile(ctx context.Context, c *awsv1.EC2NodeClass
 			Why: "the setting isolatedVPC rules out IAM calls: give spec.instanceProfile instead of spec.role"}
 	}
 	role := c.Spec.Role[strings.LastIndexByte(c.Spec.Role, '/')+1:]
-	name := r.profileName(c, role)
+	name := ProfileName(r.Cluster, r.Region, c.Name, string(c.UID), role)
 	if kept, err := r.keepsProfile(ctx, c, name, role); kept || err != nil {
 		return c.Status.InstanceProfile, err
 	}
@@ -203,10 +203,6 @@ func (r *ClassResolver) profilePath(c *awsv1.EC2NodeClass) string {
 
 func (r *ClassResolver) clusterPath() string {
 	return fmt.Sprintf("/karpenter/%s/%s/", r.Region, r.Cluster)
-}
-
-func (r *ClassResolver) profileName(c *awsv1.EC2NodeClass, role string) string {
-	return ProfileName(r.Cluster, r.Region, c.Name, string(c.UID), role)
 }
 
 // ProfileName is the name of the instance profile that is made for a class with a role. Another role gives another

@@ -311,23 +311,17 @@ func (f *Fleet) readTagKeys(ctx context.Context, ids []string) (map[string][]str
 	}
 	for _, r := range got.Reservations {
 		for _, i := range r.Instances {
-			keys := []string{}
-			for _, t := range i.Tags {
-				keys = append(keys, aws.ToString(t.Key))
-			}
-			out[aws.ToString(i.InstanceId)] = keys
+			out[aws.ToString(i.InstanceId)] = lists.Of(i.Tags, func(t types.Tag) string { return aws.ToString(t.Key) })
 		}
 	}
 	return out, nil
 }
 
 func waitFor(ctx context.Context, d time.Duration) error {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
 	case <-ctx.Done():
 		return ctx.Err()
-	case <-t.C:
+	case <-time.After(d):
 		return nil
 	}
 }

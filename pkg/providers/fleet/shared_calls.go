@@ -3,6 +3,7 @@ package fleet
 import (
 	"errors"
 	"fmt"
+	"maps"
 	"net/http"
 	"slices"
 	"sync"
@@ -124,11 +125,7 @@ func (r *refusedLately) has(id string) bool {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	now := time.Now()
-	for k, until := range r.until {
-		if !now.Before(until) {
-			delete(r.until, k)
-		}
-	}
+	maps.DeleteFunc(r.until, func(_ string, until time.Time) bool { return !now.Before(until) })
 	_, ok := r.until[id]
 	return ok
 }

@@ -15,13 +15,10 @@ const incorrectState = "IncorrectInstanceState"
 
 // NotStartableError says that an instance is not started: it is gone, in a state that allows no start, or the call is
 // not allowed.
-type NotStartableError struct{ err error }
-
-// Error returns EC2's text.
-func (e *NotStartableError) Error() string { return e.err.Error() }
+type NotStartableError struct{ error }
 
 // Unwrap is the error of EC2.
-func (e *NotStartableError) Unwrap() error { return e.err }
+func (e *NotStartableError) Unwrap() error { return e.error }
 
 // NotStartable reports true. It lets callers who may not know this package ask errors.As for an interface with this
 // method.

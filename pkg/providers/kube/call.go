@@ -118,10 +118,8 @@ func worthAnotherTry(err error, pause time.Duration) (time.Duration, bool) {
 }
 
 func waitBeforeRetry(ctx context.Context, d time.Duration) bool {
-	t := time.NewTimer(d)
-	defer t.Stop()
 	select {
-	case <-t.C:
+	case <-time.After(d):
 		return true
 	case <-ctx.Done():
 		return false

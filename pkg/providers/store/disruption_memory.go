@@ -6,6 +6,7 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 )
@@ -59,13 +60,9 @@ func packText(m any) (string, error) {
 	}
 	var out bytes.Buffer
 	z := gzip.NewWriter(&out)
-	if _, err := z.Write(body); err != nil {
-		return "", err
-	}
-	if err := z.Close(); err != nil {
-		return "", err
-	}
-	return base64.StdEncoding.EncodeToString(out.Bytes()), nil
+	_, err = z.Write(body)
+	err = errors.Join(err, z.Close())
+	return base64.StdEncoding.EncodeToString(out.Bytes()), err
 }
 
 func unpackText[M any](text string) (m M, err error) {

@@ -46,9 +46,7 @@ func noteFailure(old storedEntries, class, why string, now time.Time) (next stor
 	if i < 0 {
 		out = append(out, storedEntry{UnavailableOffering: instancetypes.UnavailableOffering{Scope: scope,
 			Until: now.UTC(), Why: why, Times: 1}, Since: now.UTC()})
-		slices.SortFunc(out, func(a, b storedEntry) int {
-			return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
-		})
+		slices.SortFunc(out, compareEntries)
 		return out, true
 	}
 	e := out[i]

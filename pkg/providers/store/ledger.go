@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 const (
@@ -134,10 +135,7 @@ type storedEntry instancetypes.UnavailableEntry
 type storedEntries []storedEntry
 
 func (e storedEntries) activeOfferings() []instancetypes.UnavailableOffering {
-	out := make([]instancetypes.UnavailableOffering, 0, len(e))
-	for _, m := range e {
-		out = append(out, m.UnavailableOffering)
-	}
+	out := lists.Of(e, func(m storedEntry) instancetypes.UnavailableOffering { return m.UnavailableOffering })
 	slices.SortFunc(out, compareOfferings)
 	return out
 }
@@ -145,10 +143,8 @@ func (e storedEntries) activeOfferings() []instancetypes.UnavailableOffering {
 // markedJustNow reports whether each of the entries was made for that long just now.
 func (e storedEntries) markedJustNow(unavailable []instancetypes.UnavailableOffering, period time.Duration,
 	now time.Time) bool {
-	return !slices.ContainsFunc(unavailable, func(u instancetypes.UnavailableOffering) bool {
-		return !e.alreadyMarked(u, period,
-			now)
-	})
+	return !slices.ContainsFunc(unavailable,
+		func(u instancetypes.UnavailableOffering) bool { return !e.alreadyMarked(u, period, now) })
 }
 
 // alreadyMarked reports whether the same was marked for that long just now, so that marking it again changes next to
@@ -157,6 +153,10 @@ func (e storedEntries) alreadyMarked(u instancetypes.UnavailableOffering, period
 	return slices.ContainsFunc(e, func(m storedEntry) bool {
 		return compareOfferings(m.UnavailableOffering, u) == 0 && !m.Until.Before(now.Add(period-period/renewals))
 	})
+}
+
+func compareEntries(a, b storedEntry) int {
+	return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
 }
 
 func compareOfferings(a, b instancetypes.UnavailableOffering) int {
@@ -179,8 +179,7 @@ func mergeEntries(old storedEntries, unavailable []instancetypes.UnavailableOffe
 		i := slices.IndexFunc(out, func(e storedEntry) bool { return same(e.UnavailableOffering) })
 		if i < 0 {
 			out = append(out, storedEntry{UnavailableOffering: instancetypes.UnavailableOffering{
-				OfferingKey: u.OfferingKey,
-				Scope:       u.Scope}})
+				OfferingKey: u.OfferingKey, Scope: u.Scope}})
 			i = len(out) - 1
 		}
 		out[i] = out[i].afterRefusal(u, period, now)
@@ -189,10 +188,7 @@ func mergeEntries(old storedEntries, unavailable []instancetypes.UnavailableOffe
 		slices.SortStableFunc(out, func(a, b storedEntry) int { return b.Until.Compare(a.Until) })
 		out = out[:maxEntries]
 	}
-	slices.SortFunc(out, func(a, b storedEntry) int {
-		return compareOfferings(a.UnavailableOffering,
-			b.UnavailableOffering)
-	})
+	slices.SortFunc(out, compareEntries)
 	return out
 }
 

@@ -6,6 +6,7 @@ import (
 	"slices"
 
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/lists"
 )
 
 // NoteUnusedNodes notes nodes that were bought in vain, and by their instance ids those of which pods came to run after
@@ -36,9 +37,7 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 	for _, m := range next {
 		entries = append(entries, storedEntry(m))
 	}
-	slices.SortFunc(entries, func(a, b storedEntry) int {
-		return compareOfferings(a.UnavailableOffering, b.UnavailableOffering)
-	})
+	slices.SortFunc(entries, compareEntries)
 	if changed {
 		if err := l.writeEntries(ctx, entries, version); err != nil {
 			return nil, err
@@ -50,9 +49,5 @@ func (l *UnavailableOfferings) addUnused(ctx context.Context, unused []instancet
 }
 
 func (e storedEntries) notedOfferings() []instancetypes.UnavailableEntry {
-	out := make([]instancetypes.UnavailableEntry, 0, len(e))
-	for _, m := range e {
-		out = append(out, instancetypes.UnavailableEntry(m))
-	}
-	return out
+	return lists.Of(e, func(m storedEntry) instancetypes.UnavailableEntry { return instancetypes.UnavailableEntry(m) })
 }

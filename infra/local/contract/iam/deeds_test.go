@@ -160,7 +160,7 @@ func deeds() map[string]map[string]deed {
 		},
 		"setup": {
 			"looks how to get in": {do: func(t *testing.T, r *rig) error {
-				_, _, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")
+				_, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("setup")), "demo")
 				return err
 			}},
 			"makes the role of spot": {prepare: func(_ *testing.T, r *rig) { r.RemoveRole("AWSServiceRoleForEC2Spot") }, do: func(t *testing.T, r *rig) error {
@@ -173,7 +173,7 @@ func deeds() map[string]map[string]deed {
 		},
 		"preflight": {
 			"looks how to get in": {do: func(t *testing.T, r *rig) error {
-				_, _, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("preflight")), "demo")
+				_, err := discovery.DescribeAccess(t.Context(), eks.NewFromConfig(r.of("preflight")), "demo")
 				return err
 			}},
 			"looks what may be reserved": {do: func(t *testing.T, r *rig) error {
