@@ -31,11 +31,11 @@ func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass
 		if key == instancetypes.LabelTenancy && name == instancetypes.TenancyDedicated {
 			c.open[d] += dedicatedUSD
 		}
-		slots := dd.pk.slotsFor(batch.View, pins)
-		if slots > 0 && dd.a.W.Catalog.MinPriceShare(batch.View, pins) >= capacity.NoPrice {
-			c.most[d] = c.room[d] + slots
+		reserved, zonal := dd.pk.paidSlots(batch.View, pins)
+		if reserved > 0 && dd.a.W.Catalog.MinPriceShare(batch.View, pins) >= capacity.NoPrice {
+			c.most[d] = c.room[d] + reserved
 		}
-		if slots += dd.pk.zonalSlots(batch.View, pins); slots > 0 && !dd.keepsOthersOut(batch.View, key, rules) {
+		if slots := reserved + zonal; slots > 0 && !dd.keepsOthersOut(batch.View, key, rules) {
 			c.slots[d] = slots
 		}
 	}
@@ -257,77 +257,64 @@ func (pk *packing) minPriceToReach(pod *podclass.RelaxedPod, pins []podclass.Dom
 			return 0
 		}
 	}
-	if pk.slotsFor(pod, pins) > 0 {
+	if reserved, _ := pk.paidSlots(pod, pins); reserved > 0 {
 		return 0
 	}
 	return capacity.NoPrice
 }
 
-// slotsFor returns how many pods of the view, were they alone, the capacity reservations could take where the pins tie
-// them. It counts nodes to make, and those that were made in them before.
-func (pk *packing) slotsFor(pod *podclass.RelaxedPod, pins []podclass.DomainPin) int {
+// paidSlots returns how many pods of the view, were they alone, what is paid for could take where the pins tie them:
+// capacity reservations, in nodes to make and in those that were made in them before, and Reserved Instances of one zone.
+// What other commitments cover they cover in every domain.
+func (pk *packing) paidSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin) (reserved, zonal int) {
 	if pk.roomOnly || pod.Class.Stays {
-		return 0
+		return 0, 0
 	}
 	adm := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins)
 	each := math.MaxInt32 // on one node
 	if !pod.HasHostAffinity() {
 		each = pk.a.W.Topology.MaxPodsByHostRules(pod, podtopology.HostSite{Total: pk.a.Total})
 	}
-	byID := map[string]int{} // several pools may use the same reservation
-	for _, p := range pk.a.W.Catalog.Pools {
-		if !p.MayBeOneType {
-			continue
-		}
-		for _, o := range p.Reserved {
-			if nodes := pk.a.Used.spotAllowance(o, math.MaxInt32); nodes > 0 && o.FirstAlternative(adm) >= 0 &&
-				!pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
-				byID[o.Reservation.ID] = max(byID[o.Reservation.ID],
-					min(nodes*min(each, capacity.FitCount(pod.Class.Need, o.Room)), math.MaxInt32))
-			}
+	reservations, commitments := map[string]int{}, map[string]int{} // several pools may use the same
+	count := func(byID map[string]int, id string, o *capacity.Offering, nodes int) {
+		if nodes > 0 && o.FirstAlternative(adm) >= 0 &&
+			!pk.a.Used.ExceedsLimits(o.InstanceType.Pool, o.InstanceType.Type.Capacity) {
+			byID[id] = max(byID[id], min(nodes*min(each, capacity.FitCount(pod.Class.Need, o.Room)), math.MaxInt32))
 		}
 	}
-	n := 0
-	for _, pods := range byID { // the sum is the same in any order
-		n += pods
+	for _, p := range pk.a.W.Catalog.Pools {
+		if p.MayBeOneType {
+			for _, o := range p.Reserved {
+				count(reservations, o.Reservation.ID, o, pk.a.Used.spotAllowance(o, math.MaxInt32))
+			}
+		}
+		if !p.MinValues() {
+			for _, o := range p.Paid {
+				if d, nodes := o.CoveringCommitment(pk.a.Used.slots); pk.isZonal(d.Commitment) {
+					count(commitments, d.Commitment, o, int(min(nodes, math.MaxInt32)))
+				}
+			}
+		}
 	}
 	for _, b := range pk.a.Bins {
 		if b.Offering != nil && b.Offering.Reservation != nil && b.Offering.FirstAlternative(adm) >= 0 {
-			n += min(capacity.FitCount(pod.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(pod, pk.a.siteOf(b)))
+			reserved += min(capacity.FitCount(pod.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(pod, pk.a.siteOf(b)))
 		}
 	}
-	return n
+	for _, pods := range reservations { // the sum is the same in any order
+		reserved += pods
+	}
+	for _, pods := range commitments {
+		zonal += pods
+	}
+	return reserved, zonal
 }
 
-// zonalSlots returns how many pods of the view, were they alone, Reserved Instances of one zone could take where the
-// pins tie them. What other commitments cover they cover in every domain.
-func (pk *packing) zonalSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin) (n int) {
-	zonal := pk.a.W.S.Catalog.Commitments
-	if pk.roomOnly || len(zonal) == 0 {
-		return 0
-	}
-	adm, byID := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins), map[string]int{}
-	for _, p := range pk.a.W.Catalog.Pools {
-		if p.MinValues() {
-			continue
-		}
-		for _, o := range p.Paid {
-			if o.FirstAlternative(adm) < 0 || pk.a.Used.ExceedsLimits(p, o.InstanceType.Type.Capacity) {
-				continue
-			}
-			d, nodes := o.CoveringCommitment(pk.a.Used.slots)
-			pods := int(min(nodes, math.MaxInt16)) * capacity.FitCount(pod.Class.Need, o.Room)
-			if pods > byID[d.Commitment] && slices.ContainsFunc(zonal, func(x instancetypes.Commitment) bool {
-				return x.ID == d.Commitment && x.Zone != ""
-			}) {
-				byID[d.Commitment] = pods
-			}
-		}
-	}
-	for _, pods := range byID { // the sum is the same in any order
-		n += pods
-	}
-	return n
+// isZonal reports whether the commitment covers nodes of one zone alone.
+func (pk *packing) isZonal(commitment string) bool {
+	return slices.ContainsFunc(pk.a.W.S.Catalog.Commitments, func(c instancetypes.Commitment) bool {
+		return c.ID == commitment && c.Zone != ""
+	})
 }
 
 // rulesAllowDomain reports whether every topology rule, own or others', allows one more pod in domain d.
