@@ -264,41 +264,31 @@ func (pk *packing) minPriceToReach(pod *podclass.RelaxedPod, pins []podclass.Dom
 }
 
 // paidSlots returns how many pods of the view, were they alone, what is paid for could take where the pins tie them:
-// capacity reservations, in nodes to make and in those that were made in them before, and Reserved Instances of one zone.
-// What other commitments cover they cover in every domain.
+// capacity reservations, in nodes to make and in those that were made in them before, and Reserved Instances of one
+// zone. What other commitments cover they cover in every domain.
 func (pk *packing) paidSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin) (reserved, zonal int) {
 	if pk.roomOnly || pod.Class.Stays {
 		return 0, 0
 	}
-	adm := pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins)
-	each := math.MaxInt32 // on one node
+	slots := slotCount{packing: pk, pod: pod, each: math.MaxInt32,
+		adm: pk.a.W.Admissions.PinnedAdmission(pod.Admission, pins)}
 	if !pod.HasHostAffinity() {
-		each = pk.a.W.Topology.MaxPodsByHostRules(pod, podtopology.HostSite{Total: pk.a.Total})
+		slots.each = pk.a.W.Topology.MaxPodsByHostRules(pod, podtopology.HostSite{Total: pk.a.Total})
 	}
-	reservations, commitments := map[string]int{}, map[string]int{} // several pools may use the same
-	count := func(byID map[string]int, id string, o *capacity.Offering, nodes int) {
-		if nodes > 0 && o.FirstAlternative(adm) >= 0 &&
-			!pk.a.Used.ExceedsLimits(o.InstanceType.Pool, o.InstanceType.Type.Capacity) {
-			byID[id] = max(byID[id], min(nodes*min(each, capacity.FitCount(pod.Class.Need, o.Room)), math.MaxInt32))
-		}
-	}
+	reservations, commitments := map[string]int{}, map[string]int{}
 	for _, p := range pk.a.W.Catalog.Pools {
 		if p.MayBeOneType {
 			for _, o := range p.Reserved {
-				count(reservations, o.Reservation.ID, o, pk.a.Used.spotAllowance(o, math.MaxInt32))
+				slots.add(reservations, o.Reservation.ID, o, pk.a.Used.spotAllowance(o, math.MaxInt32))
 			}
 		}
-		if !p.MinValues() {
-			for _, o := range p.Paid {
-				if d, nodes := o.CoveringCommitment(pk.a.Used.slots); pk.isZonal(d.Commitment) {
-					count(commitments, d.Commitment, o, int(min(nodes, math.MaxInt32)))
-				}
-			}
+		if p.MinValues() {
+			continue
 		}
-	}
-	for _, b := range pk.a.Bins {
-		if b.Offering != nil && b.Offering.Reservation != nil && b.Offering.FirstAlternative(adm) >= 0 {
-			reserved += min(capacity.FitCount(pod.Class.Need, b.Room), pk.a.W.Topology.MaxPodsByHostRules(pod, pk.a.siteOf(b)))
+		for _, o := range p.Paid {
+			if d, nodes := o.CoveringCommitment(pk.a.Used.slots); pk.isZonal(d.Commitment) {
+				slots.add(commitments, d.Commitment, o, int(min(nodes, math.MaxInt32)))
+			}
 		}
 	}
 	for _, pods := range reservations { // the sum is the same in any order
@@ -307,7 +297,34 @@ func (pk *packing) paidSlots(pod *podclass.RelaxedPod, pins []podclass.DomainPin
 	for _, pods := range commitments {
 		zonal += pods
 	}
-	return reserved, zonal
+	return reserved + slots.inReserved(), zonal
+}
+
+// slotCount counts the pods of a view, were they alone, for which there is room that is paid for.
+type slotCount struct {
+	*packing
+	pod  *podclass.RelaxedPod
+	adm  *podclass.Admission
+	each int // that may be on one node
+}
+
+// add counts pods on so many new nodes of the offering, which is paid for under the ID. Several pools may use the same.
+func (c slotCount) add(byID map[string]int, id string, o *capacity.Offering, nodes int) {
+	if nodes > 0 && o.FirstAlternative(c.adm) >= 0 &&
+		!c.a.Used.ExceedsLimits(o.InstanceType.Pool, o.InstanceType.Type.Capacity) {
+		byID[id] = max(byID[id], min(nodes*min(c.each, capacity.FitCount(c.pod.Class.Need, o.Room)), math.MaxInt32))
+	}
+}
+
+// inReserved counts pods on the nodes that were made in reservations before.
+func (c slotCount) inReserved() (n int) {
+	for _, b := range c.a.Bins {
+		if b.Offering != nil && b.Offering.Reservation != nil && b.Offering.FirstAlternative(c.adm) >= 0 {
+			most := c.a.W.Topology.MaxPodsByHostRules(c.pod, c.a.siteOf(b))
+			n += min(capacity.FitCount(c.pod.Class.Need, b.Room), most)
+		}
+	}
+	return n
 }
 
 // isZonal reports whether the commitment covers nodes of one zone alone.
