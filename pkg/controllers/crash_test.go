@@ -116,7 +116,7 @@ func TestInterruptionSurvivesEveryFault(t *testing.T) {
 			again := controllertest.SpotNotice(f.World) // an asynchronous invocation that failed is tried again
 			for _, c := range f.World.Claims() {
 				if !c.Deleting.IsZero() {
-					again.Instance = controllertest.InstanceOf(c)
+					again.Instance = c.InstanceID()
 				}
 			}
 			if err := f.Interruption(f.World.Ports(fake.Fault{})).HandleNotices(context.Background(), again); err != nil {

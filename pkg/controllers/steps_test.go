@@ -140,7 +140,7 @@ func TestOneThatFailsAllTheTimeHoldsUpNobody(t *testing.T) {
 	if err == nil || strings.Count(err.Error(), "UnauthorizedOperation") != 1 {
 		t.Errorf("error %v, want that of the one step", err)
 	}
-	if left := f.World.Claims(); len(left) != 1 || controllertest.InstanceOf(left[0]) != bad || all < 2 {
+	if left := f.World.Claims(); len(left) != 1 || left[0].InstanceID() != bad || all < 2 {
 		t.Errorf("%d of %d claims are left", len(left), all)
 	}
 	state := f.World.Claims()[0].Condition(v1.ConditionInstanceTerminating)

@@ -128,7 +128,7 @@ func (c *manifestCollector) addObject(d manifest.Document) error {
 		}
 		o.Spec.Template.Namespace = o.Namespace
 		c.DaemonSets = append(c.DaemonSets, PodGroup{Name: d.Name, Pod: o.Spec.Template})
-		return c.withClasses(d, o.Spec.Template.Spec, "spec.template.spec.containers")
+		return c.checkContainers(d, o.Spec.Template.Spec, "spec.template.spec.containers")
 	}
 	if known, err := c.addRule(d); known {
 		return err
@@ -240,7 +240,7 @@ func (c *manifestCollector) collectPod(d manifest.Document) error {
 		return nil
 	}
 	c.Pods = append(c.Pods, p)
-	return c.withClasses(d, p.Spec, "spec.containers")
+	return c.checkContainers(d, p.Spec, "spec.containers")
 }
 
 // addGroup takes the pods of an object: template gives them and their number, 1 if there is none.
@@ -261,10 +261,11 @@ func (c *manifestCollector) addPods(d manifest.Document, pod corev1.PodTemplateS
 		return d.Errorf("spec.replicas", "it is %d; it cannot be negative", g.Count)
 	}
 	c.Groups, c.kinds = append(c.Groups, g), append(c.kinds, strings.ToLower(d.Kind))
-	return c.withClasses(d, pod.Spec, "spec.template.spec.containers")
+	return c.checkContainers(d, pod.Spec, "spec.template.spec.containers")
 }
 
-func (c *manifestCollector) withClasses(d manifest.Document, s corev1.PodSpec, field string) error {
+// checkContainers refuses a pod without containers.
+func (c *manifestCollector) checkContainers(d manifest.Document, s corev1.PodSpec, field string) error {
 	if len(s.Containers) == 0 {
 		return d.Errorf(field, "it is empty; a pod has at least one")
 	}

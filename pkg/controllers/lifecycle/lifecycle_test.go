@@ -57,7 +57,7 @@ func TestInterruptionDeletesMarksAndWakes(t *testing.T) {
 	for _, c := range f.World.Claims() {
 		if !c.Deleting.IsZero() {
 			deleted++
-			if controllertest.InstanceOf(c) != n.Instance {
+			if c.InstanceID() != n.Instance {
 				t.Errorf("claim %s was marked for deletion for %s", c.Name, n.Instance)
 			}
 			if k := f.World.TaintsOf(c.NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {

@@ -299,7 +299,7 @@ func TestTokenOfAnotherOrderAdopts(t *testing.T) {
 			if adopted := now.ID == first.ID; adopted == c.end {
 				t.Errorf("first %s, now %s", first.ID, now.ID)
 			}
-			if got := controllertest.InstanceOf(w.Claims()[0]); got != now.ID {
+			if got := w.Claims()[0].InstanceID(); got != now.ID {
 				t.Errorf("the claim has %s, not %s", got, now.ID)
 			}
 			f.Rest(t, 5)

@@ -241,7 +241,7 @@ func TestSomebodyElseStopsOrEnds(t *testing.T) {
 		f.World.RunApp("web", 1, controllertest.InZone("us-west-2b", controllertest.PodOf(1500, 3000)))
 		f.Rest(t, 6)
 		f.World.Advance(3 * time.Minute)
-		id := controllertest.InstanceOf(was)
+		id := was.InstanceID()
 		f.World.StopInstance(id, "stopped")
 		controllertest.HandleNotices(t, f, interruption.Notice{Kind: interruption.Stopped, Instance: id, Time: f.World.Now()})
 		if c := controllertest.ClaimOf(f, id); c.Name != "" && c.Deleting.IsZero() {

@@ -114,7 +114,7 @@ func FirstInstance(f *Functions) string { return f.World.Instances()[0].ID }
 // ClaimOf is the claim of an instance, without a name if there is none.
 func ClaimOf(f *Functions, instance string) cluster.Claim {
 	for _, c := range f.World.Claims() {
-		if c.ProviderID != "" && InstanceOf(c) == instance {
+		if c.ProviderID != "" && c.InstanceID() == instance {
 			return c
 		}
 	}
@@ -152,11 +152,6 @@ func (l *MetricLines) Put(records ...metrics.Record) {
 			l.All = append(l.All, after)
 		}
 	}
-}
-
-// InstanceOf is the id of the claim's instance.
-func InstanceOf(c cluster.Claim) string {
-	return c.InstanceID()
 }
 
 // SpotNotice is about the first instance that lives, by zone: instances launch side by side, so that the first ID is
