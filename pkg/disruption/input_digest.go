@@ -216,16 +216,12 @@ func (d *inputDigest) addNode(n *cluster.Node) {
 	}
 }
 
-// maxReasonLength is the largest number of bytes of a reason that are remembered.
-const maxReasonLength = 300
-
 // rememberedReasons returns why nodes stay, where another reason was found than that nothing is cheaper.
 func (cs *candidates) rememberedReasons(all []*stateNode) map[string]RetainedReason {
 	out := map[string]RetainedReason{}
 	for _, n := range all {
 		if n.notConsolidated.reason != "" {
-			out[n.Claim.Name] = RetainedReason{n.notConsolidated.reason,
-				n.notConsolidated.why[:min(len(n.notConsolidated.why), maxReasonLength)]}
+			out[n.Claim.Name] = RetainedReason{n.notConsolidated.reason, n.notConsolidated.why}
 		}
 	}
 	return out

@@ -1,5 +1,7 @@
 package disruption
 
+import "strings"
+
 // verdict holds all that a pass finds and decides about a node; but for its Budget nothing else changes in a pass. Its
 // methods are the only writers of its fields.
 //
@@ -22,6 +24,17 @@ type refusal struct {
 	why    string
 }
 
+// maxReasonLength is the largest number of bytes of why a node is not consolidated. All of it is remembered from pass
+// to pass, so that passes tell the same.
+const maxReasonLength = 300
+
+func (r refusal) shortened() refusal {
+	if len(r.why) > maxReasonLength {
+		r.why = strings.ToValidUTF8(r.why[:maxReasonLength-len("…")], "") + "…"
+	}
+	return r
+}
+
 // take has a command or proposal of this pass disrupt the node. A taken node stays taken.
 func (v *verdict) take() { v.taken = true }
 
@@ -32,17 +45,17 @@ func (v *verdict) blockDisruption(gracefully, drifted refusal) {
 
 // reviewConsolidation records whether the node is a candidate of consolidation, in place of all that was found before.
 // No reason makes it one.
-func (v *verdict) reviewConsolidation(r refusal) { v.notConsolidated = r }
+func (v *verdict) reviewConsolidation(r refusal) { v.notConsolidated = r.shortened() }
 
 // refuseConsolidation records why a set with the node is not consolidated. The last reason holds.
 func (v *verdict) refuseConsolidation(reason IneligibleReason, why string) {
-	v.notConsolidated = refusal{reason, why}
+	v.notConsolidated = refusal{reason, why}.shortened()
 }
 
 // presumeNotConsolidated records why the node is probably not consolidated. The first reason holds.
 func (v *verdict) presumeNotConsolidated(r refusal) {
 	if v.notConsolidated.reason == "" {
-		v.notConsolidated = r
+		v.notConsolidated = r.shortened()
 	}
 }
 
