@@ -2,6 +2,7 @@ package capacity
 
 import (
 	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // SoldDomains are the domains in which the filter lets some node be that is sold, now or not. A zone in which the class
@@ -27,4 +28,25 @@ func (cat *Catalog) SoldDomains(id FilteredKey) []string {
 	}
 	cat.domains[id] = names
 	return names
+}
+
+// NodePrices is, by domain of the key, the lowest price, in USD per hour, of new nodes for so many pods of the view and
+// no others, where the pins tie them. Domains for which nothing is sold are left out.
+func (cat *Catalog) NodePrices(pod *podclass.RelaxedPod, pins []podclass.DomainPin, key string,
+	pods int) map[string]float64 {
+	admit := cat.Admissions.PinnedAdmission(pod.Admission, pins)
+	out := map[string]float64{}
+	for _, o := range cat.Sale.offerings {
+		fit := FitCount(pod.Class.Need, o.Room)
+		if fit == 0 || o.FirstAlternative(admit) < 0 {
+			continue
+		}
+		price := o.Price * float64((pods-1)/fit+1)
+		for _, name := range o.domainsFor(key) {
+			if known, ok := out[name]; !ok || price < known {
+				out[name] = price
+			}
+		}
+	}
+	return out
 }

@@ -37,11 +37,13 @@ type domainChoice struct {
 	key   string
 	rules []podclass.TopologyRule
 	open  []float64 // the price in each domain, NoPrice where the pods cannot go
-	home  []int     // the weights whose pools sell nodes there, 0 for the heaviest
-	room  []int     // how many pods the hosts of each domain could take
-	most  []int     // how many pods can go there, no limit where new nodes are for sale in any number
-	slots []int     // how many more the capacity reservations of each domain could take
-	left  int       // how many pods have no domain yet
+	// the prices by which domains compare, see priceNodes
+	prices []float64
+	home   []int // the weights whose pools sell nodes there, 0 for the heaviest
+	room   []int // how many pods the hosts of each domain could take
+	most   []int // how many pods can go there, no limit where new nodes are for sale in any number
+	slots  []int // how many more the capacity reservations of each domain could take
+	left   int   // how many pods have no domain yet
 	// domains that others need more, see scarceDomains; nil for none
 	scarce []bool
 }

@@ -39,6 +39,7 @@ func (dd *domainDivision) choiceOf(batch *PodBatch, key string, rules []podclass
 			c.slots[d] = slots
 		}
 	}
+	dd.priceNodes(batch, &c)
 	return c
 }
 
@@ -103,7 +104,7 @@ func (dd *domainDivision) chooseDomain(pod *podclass.RelaxedPod, c domainChoice)
 		if price >= capacity.NoPrice || most <= 0 || !dd.rulesAllowDomain(pod, c, d) {
 			continue
 		}
-		s := domainScore{home: c.home[d], crowd: dd.podCount(pod, c, d), price: price}
+		s := domainScore{home: c.home[d], crowd: dd.podCount(pod, c, d), price: c.prices[d]}
 		if gather {
 			s.crowd, s.short, s.room = -s.crowd, dd.shortage(c, d, most, followers), -c.room[d]
 		}

@@ -190,6 +190,27 @@ func (dd *domainDivision) resumeHeld(class *podclass.Class) {
 	}
 }
 
+// priceNodes sets the prices by which the domains compare. Where the domain decides the type of its nodes, that is the
+// price of whole nodes for the pods that come there: a share of a large node is cheap, but the rest may stay empty.
+// Elsewhere it is the price of a pod's share, since nodes of any size can be made.
+func (dd *domainDivision) priceNodes(batch *PodBatch, c *domainChoice) {
+	c.prices = c.open
+	if !podclass.DecidedByType(c.key) || batch.Left == 0 {
+		return
+	}
+	pods := batch.Left
+	if !slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
+		pods = (batch.Left-1)/max(1, c.openCount()) + 1
+	}
+	byDomain := dd.a.W.Catalog.NodePrices(batch.View, batch.Pins, c.key, pods)
+	c.prices = slices.Clone(c.open)
+	for d, name := range dd.top.Domains[c.key] {
+		if price, ok := byDomain[name]; ok {
+			c.prices[d] = price
+		}
+	}
+}
+
 // whyDivided explains why no domain of the key takes one more pod of the view.
 func (dd *domainDivision) whyDivided(pod *podclass.RelaxedPod, c domainChoice) string {
 	var can []string
