@@ -30,12 +30,24 @@ func (cat *Catalog) SoldDomains(id FilteredKey) []string {
 	return names
 }
 
+// nodePriceKey is a question that NodePrices has answered.
+type nodePriceKey struct {
+	pricedNeed
+	key  string
+	pods int
+}
+
 // NodePrices is, by domain of the key, the lowest price, in USD per hour, of new nodes for so many pods of the view and
 // no others, where the pins tie them. Domains for which nothing is sold are left out.
 func (cat *Catalog) NodePrices(pod *podclass.RelaxedPod, pins []podclass.DomainPin, key string,
 	pods int) map[string]float64 {
 	admit := cat.Admissions.PinnedAdmission(pod.Admission, pins)
+	id := nodePriceKey{pricedNeed{admit, pod.Class.Shape}, key, pods}
+	if out, ok := cat.Sale.nodes[id]; ok {
+		return out
+	}
 	out := map[string]float64{}
+	cat.Sale.nodes[id] = out
 	for _, o := range cat.Sale.offerings {
 		fit := FitCount(pod.Class.Need, o.Room)
 		if fit == 0 || o.FirstAlternative(admit) < 0 {

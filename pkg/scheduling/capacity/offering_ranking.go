@@ -15,6 +15,7 @@ type ShareRanking struct {
 	offerings []*Offering
 	by        []*rankedOfferings // by dimension
 	known     map[pricedNeed]float64
+	nodes     map[nodePriceKey]map[string]float64 // see NodePrices
 }
 
 // rankedOfferings are offerings of which the first are in order.
@@ -60,7 +61,8 @@ type pricedNeed struct {
 
 // NewRanking ranks the offerings by each of so many resources.
 func NewRanking(offerings []*Offering, dims int) *ShareRanking {
-	return &ShareRanking{offerings: offerings, by: make([]*rankedOfferings, dims), known: map[pricedNeed]float64{}}
+	return &ShareRanking{offerings: offerings, by: make([]*rankedOfferings, dims), known: map[pricedNeed]float64{},
+		nodes: map[nodePriceKey]map[string]float64{}}
 }
 
 // MinShare is the lowest price, in USD per hour, of the part of a node that one pod of the class takes, over the
