@@ -55,16 +55,8 @@ func SpecRefusals(s corev1.PodSpec) []string {
 			out = append(out, fmt.Sprintf("topology spread over %s: there are two with %s", c.TopologyKey, c.WhenUnsatisfiable))
 		}
 	}
-	if a := s.Affinity; a != nil {
-		if a.PodAffinity != nil {
-			out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
-				a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
-		}
-		if a.PodAntiAffinity != nil {
-			out = append(out, badTerms("pod anti-affinity",
-				a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
-				a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
-		}
+	if s.Affinity != nil {
+		out = append(out, badAffinity(*s.Affinity)...)
 	}
 	if s.SchedulerName == fargateScheduler {
 		out = append(out, "it is scheduled by "+fargateScheduler+" and needs no node")
@@ -135,15 +127,56 @@ func badSpread(c corev1.TopologySpreadConstraint) []string {
 			c.WhenUnsatisfiable))
 	case c.MinDomains != nil && *c.MinDomains <= 0:
 		out = append(out, fmt.Sprintf("%s: minDomains is %d, it must be 1 or more", at, *c.MinDomains))
+	case c.MinDomains != nil && c.WhenUnsatisfiable != corev1.DoNotSchedule:
+		out = append(out, at+": minDomains goes with whenUnsatisfiable DoNotSchedule alone")
+	case len(c.MatchLabelKeys) > 0 && c.LabelSelector == nil:
+		out = append(out, at+": matchLabelKeys go with a labelSelector, and there is none")
 	}
+	out = append(out, badInclusion(at+": nodeAffinityPolicy", c.NodeAffinityPolicy)...)
+	out = append(out, badInclusion(at+": nodeTaintsPolicy", c.NodeTaintsPolicy)...)
 	if _, err := metav1.LabelSelectorAsSelector(c.LabelSelector); err != nil {
 		out = append(out, fmt.Sprintf("%s: %v", at, err))
 	}
 	return out
 }
 
+func badAffinity(a corev1.Affinity) (out []string) {
+	if a.NodeAffinity != nil {
+		for _, p := range a.NodeAffinity.PreferredDuringSchedulingIgnoredDuringExecution {
+			out = append(out, badWeight("node affinity", p.Weight)...)
+		}
+	}
+	if a.PodAffinity != nil {
+		out = append(out, badTerms("pod affinity", a.PodAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+			a.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+	}
+	if a.PodAntiAffinity != nil {
+		out = append(out, badTerms("pod anti-affinity",
+			a.PodAntiAffinity.RequiredDuringSchedulingIgnoredDuringExecution,
+			a.PodAntiAffinity.PreferredDuringSchedulingIgnoredDuringExecution)...)
+	}
+	return out
+}
+
+func badInclusion(what string, p *corev1.NodeInclusionPolicy) []string {
+	if p == nil || *p == corev1.NodeInclusionPolicyHonor || *p == corev1.NodeInclusionPolicyIgnore {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s is %q, use Honor or Ignore", what, *p)}
+}
+
+func badWeight(what string, weight int32) []string {
+	if weight >= 1 && weight <= 100 {
+		return nil
+	}
+	return []string{fmt.Sprintf("%s: weight is %d, it must be from 1 to 100", what, weight)}
+}
+
 func badTerms(what string, terms []corev1.PodAffinityTerm, preferred []corev1.WeightedPodAffinityTerm) []string {
 	var out []string
+	for _, w := range preferred {
+		out = append(out, badWeight(what+" over "+w.PodAffinityTerm.TopologyKey, w.Weight)...)
+	}
 	weighted := func(w corev1.WeightedPodAffinityTerm) corev1.PodAffinityTerm { return w.PodAffinityTerm }
 	for _, t := range slices.Concat(terms, lists.Of(preferred, weighted)) {
 		if t.TopologyKey == "" {
