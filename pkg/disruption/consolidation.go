@@ -88,7 +88,7 @@ func (co consolidation) evaluateSet(set []*stateNode, patient bool) evaluation {
 // withoutRefused returns the set without the nodes that have an entry in why, which it records on them.
 func withoutRefused(set []*stateNode, reason IneligibleReason, why map[*stateNode]string) []*stateNode {
 	for n, w := range why {
-		n.refuseConsolidation(reason, w)
+		n.reviewConsolidation(refusal{reason, w})
 	}
 	return slices.DeleteFunc(slices.Clone(set), func(n *stateNode) bool { return why[n] != "" })
 }

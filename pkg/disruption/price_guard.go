@@ -195,6 +195,9 @@ func (guard priceGuard) typesBelow(p cluster.Pool, types []string, req requireme
 // keepsMinValues reports whether the types of the launch still have as many values as each minValues asks for.
 func (guard priceGuard) keepsMinValues(p cluster.Pool, l plan.Launch) bool {
 	for _, r := range l.Requirements.All() {
+		if r.MinValues == 0 {
+			continue
+		}
 		seen := map[string]bool{}
 		for _, name := range l.Types {
 			t, _ := guard.typeIn(p, name)

@@ -43,14 +43,9 @@ func (v *verdict) blockDisruption(gracefully, drifted refusal) {
 	v.blocked, v.driftBlocked = gracefully, drifted
 }
 
-// reviewConsolidation records whether the node is a candidate of consolidation, in place of all that was found before.
-// No reason makes it one.
+// reviewConsolidation records why the node, or a set with it, is not consolidated, in place of all that was found
+// before. No reason makes it a candidate.
 func (v *verdict) reviewConsolidation(r refusal) { v.notConsolidated = r.shortened() }
-
-// refuseConsolidation records why a set with the node is not consolidated. The last reason holds.
-func (v *verdict) refuseConsolidation(reason IneligibleReason, why string) {
-	v.notConsolidated = refusal{reason, why}.shortened()
-}
 
 // presumeNotConsolidated records why the node is probably not consolidated. The first reason holds.
 func (v *verdict) presumeNotConsolidated(r refusal) {

@@ -43,8 +43,9 @@ func PCIeRoots(name string) (out []map[string]int64) {
 			continue
 		}
 		for _, g := range known.groups {
-			root := map[string]int64{ResourceNVIDIA: g.gpus, ResourceEFA: g.efas}
-			out = append(out, slices.Repeat([]map[string]int64{root}, int(g.roots))...)
+			for range g.roots {
+				out = append(out, map[string]int64{ResourceNVIDIA: g.gpus, ResourceEFA: g.efas})
+			}
 		}
 	}
 	return out
