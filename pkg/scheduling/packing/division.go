@@ -202,7 +202,7 @@ const dearNodes = 2
 // large node is cheap, but the rest may stay empty. Elsewhere it is the price of a pod's share.
 func (dd *domainDivision) priceNodes(batch *PodBatch, c *domainChoice) {
 	c.prices = c.open
-	if batch.Left == 0 || c.openCount() < 2 {
+	if batch.Left == 0 || c.openCount() < 2 || c.key == instancetypes.LabelTenancy {
 		return
 	}
 	pods := batch.Left
@@ -216,11 +216,16 @@ func (dd *domainDivision) priceNodes(batch *PodBatch, c *domainChoice) {
 	}
 	c.prices = slices.Clone(c.open)
 	for d, name := range dd.top.Domains[c.key] {
-		price, ok := byDomain[name]
-		if ok && (podclass.DecidedByType(c.key) || price > dearNodes*least && c.key != instancetypes.LabelTenancy) {
+		if price, ok := byDomain[name]; ok && (isDecidedByType(c.key) || price > dearNodes*least) {
 			c.prices[d] = price
 		}
 	}
+}
+
+// isDecidedByType reports whether the instance type alone decides the label's value.
+func isDecidedByType(key string) bool {
+	return key == instancetypes.LabelType || key == instancetypes.LabelArch ||
+		strings.HasPrefix(key, instancetypes.LabelPrefix)
 }
 
 // whyDivided explains why no domain of the key takes one more pod of the view.

@@ -58,12 +58,7 @@ func (s *Solution) shrinkForMinValues(o *capacity.Offering, takes []BatchTake) (
 func (m minValuesFit) mostTakes(takes []BatchTake) (best []BatchTake, charge resources.List,
 	low capacity.LoweredMinValues,
 	missing []string) {
-	if m.a.W.S.Rules.RelaxMinValues {
-		first := takes[0]
-		first.N = 1
-		opts, set := m.options(m.asLoads([]BatchTake{first}))
-		low = capacity.LowerMinValues(set, opts)
-	}
+	low = m.lowerForFirst(m.asLoads(takes[:1]))
 	for least, most := 0, countPods(takes); least < most; {
 		n := most
 		if missing != nil {
@@ -81,6 +76,33 @@ func (m minValuesFit) mostTakes(takes []BatchTake) (best []BatchTake, charge res
 		best = m.withLater(best, takes[len(best):], charge, low)
 	}
 	return best, charge, low, missing
+}
+
+// lowerForFirst returns the MinValues that the first pod of the loads lowers, where they may be lowered.
+func (m minValuesFit) lowerForFirst(loads []capacity.PodLoad) capacity.LoweredMinValues {
+	if !m.a.W.S.Rules.RelaxMinValues {
+		return nil
+	}
+	first := loads[0]
+	first.Pods = first.Pods[:1]
+	opts, set := m.options([]capacity.PodLoad{first})
+	return capacity.LowerMinValues(set, opts)
+}
+
+// ChargeNode returns what a new node of the offering with the loads takes of the limits of its pool, as that is used
+// now, and the MinValues that are lowered for it. It is false where too few types hold the loads, or limits are short.
+func (op NodeOpener) ChargeNode(o *capacity.Offering, loads []capacity.PodLoad) (charge resources.List,
+	low capacity.LoweredMinValues, ok bool) {
+	p := o.InstanceType.Pool
+	if charge = o.InstanceType.Type.Capacity; p.MinValues() {
+		m := minValuesFit{op.A, o, op.A.Used.Pools[p.ID]}
+		low = m.lowerForFirst(loads)
+		var missing []string
+		if charge, missing = m.largestNeeded(loads, low); len(missing) > 0 {
+			return charge, low, false
+		}
+	}
+	return charge, low, !op.A.Used.ExceedsLimits(p, charge)
 }
 
 // largestNeeded is the capacity of the largest type that a node with the loads must be able to become, and what is

@@ -29,17 +29,6 @@ func VariesByOffering(key string) bool {
 	return own
 }
 
-// DecidedByType reports whether the instance type alone decides the label's value.
-func DecidedByType(key string) bool {
-	switch key {
-	case instancetypes.LabelType, instancetypes.LabelArch:
-		return true
-	case instancetypes.LabelTenancy:
-		return false
-	}
-	return strings.HasPrefix(key, instancetypes.LabelPrefix)
-}
-
 // OnEveryNode reports whether every node has the label.
 func OnEveryNode(key string) bool {
 	switch key {

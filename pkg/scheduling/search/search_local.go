@@ -101,8 +101,7 @@ func (s *localSearch) readNodes() {
 		n.parts = append(n.parts, batchPart{x, l.Pods})
 	}
 	for _, b := range solution.Bins {
-		if b.Offering == nil || b.Offering.Limited() || b.Offering.InstanceType.Pool.MinValues() ||
-			slices.ContainsFunc(b.Load, mustStay) {
+		if b.Offering == nil || b.Offering.Limited() || slices.ContainsFunc(b.Load, mustStay) {
 			continue
 		}
 		n := &searchNode{bin: b, tier: tierOf[b.Offering.InstanceType.Pool.Weight]}
@@ -139,9 +138,7 @@ func (s *localSearch) readTiers() map[int32]*weightTier {
 			tierOf[p.Weight] = t
 			s.tiers = append(s.tiers, t)
 		}
-		if !p.MinValues() {
-			t.pools = append(t.pools, p)
-		}
+		t.pools = append(t.pools, p)
 	}
 	return tierOf
 }

@@ -4,6 +4,8 @@ import (
 	"testing"
 
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
+	"joiner.sh/pkg/model/requirements"
 	"joiner.sh/pkg/scheduling/capacity"
 	"joiner.sh/pkg/scheduling/packing"
 	"joiner.sh/pkg/testing/manypods"
@@ -72,5 +74,22 @@ func TestStatedStepsAreTaken(t *testing.T) {
 	}
 	if few, many := price(defaultSearchSteps), price(10*defaultSearchSteps); many > few*(1-0.0005) {
 		t.Errorf("%.4f USD/h with many steps, %.4f with as many as usual", many, few)
+	}
+}
+
+// A pool's MinValues that more types hold than it asks for cost nothing: the search takes its nodes apart as well, and
+// makes none that too few types can hold.
+func TestMinValuesThatAllNodesMeetCostNothing(t *testing.T) {
+	t.Parallel()
+	price := func(values int) float64 {
+		s := manypods.Services(t, 1500)
+		for i := range s.Pools {
+			s.Pools[i].Requirements = s.Pools[i].Requirements.And(requirements.Requirement{Key: instancetypes.LabelType,
+				Not: true, MinValues: values})
+		}
+		return SolveProblem(packing.NewProblem(s, manypods.Sold(s))).TotalPrice()
+	}
+	if none, some := price(0), price(2); some > none*1.001 {
+		t.Errorf("%.4f USD/h where nodes name two types or more, %.4f where they may name one", some, none)
 	}
 }

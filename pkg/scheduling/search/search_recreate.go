@@ -27,6 +27,8 @@ const (
 type rebuiltNode struct {
 	offering *capacity.Offering
 	takes    []packing.BatchTake
+	charge   resources.List            // what it takes of the limits of its pool
+	low      capacity.LoweredMinValues // MinValues that are lowered for it
 }
 
 // tryRecreate packs the pods of the nodes anew and returns what that saves, 0 when it saves nothing.
@@ -53,6 +55,7 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 		return n.host == nil && !slices.ContainsFunc(n.parts, func(p batchPart) bool { return t.own[p.batch.ID] })
 	})
 	hosts, plan, cost := s.recreateNodes(t, group, budget*(1-rounding.Speck)-rounding.Error)
+	saves := cost < budget && s.chargeNodes(plan, t)
 	for _, batch := range s.current {
 		batch.Left = 0
 	}
@@ -63,12 +66,31 @@ func (s *localSearch) tryRecreate(group []*searchNode) float64 {
 			before++
 		}
 	}
-	if most := solution.W.S.Rules.MaxClaims; cost >= budget ||
+	if most := solution.W.S.Rules.MaxClaims; !saves ||
 		most != 0 && solution.Used.Opened+len(plan)-before > max(most, 0) {
 		return 0
 	}
 	s.acceptNodes(group, hosts, plan, t)
 	return budget - cost
+}
+
+// chargeNodes finds what each of the new nodes takes of the limits of its pool, after those before it. It is false
+// where limits or MinValues do not allow one of them.
+func (s *localSearch) chargeNodes(nodes []rebuiltNode, t *weightTier) (allowed bool) {
+	counted := 0
+	for allowed = true; allowed && counted < len(nodes); counted++ {
+		x := &nodes[counted]
+		loads := make([]capacity.PodLoad, len(x.takes))
+		for i, take := range x.takes {
+			loads[i] = loadOf(take, t.supply[take.Batch.ID][:take.N])
+		}
+		x.charge, x.low, allowed = packing.NodeOpener{A: s.a}.ChargeNode(x.offering, loads)
+		s.countNodes(x.offering, x.charge, 1)
+	}
+	for _, x := range nodes[:counted] {
+		s.countNodes(x.offering, x.charge, -1)
+	}
+	return allowed
 }
 
 // countNode adds a new node to what its pool and its pool of capacity have, or takes it off.
@@ -113,7 +135,7 @@ func (s *localSearch) recreateNodes(t *weightTier, group []*searchNode, budget f
 			break
 		}
 		s.countNodes(c.Offering, c.Offering.InstanceType.Type.Capacity, 1)
-		now = append(now, rebuiltNode{c.Offering, takes})
+		now = append(now, rebuiltNode{offering: c.Offering, takes: takes})
 		for _, x := range takes {
 			x.Batch.Left -= x.N
 		}
@@ -185,7 +207,7 @@ func (s *localSearch) cheapestLastNode(t *weightTier, below float64) *rebuiltNod
 			continue
 		}
 		if takes, all := (packing.NodeOpener{A: solution}).TakeAllLeft(o, s.current); all && s.hasAnchorPod(t, takes) {
-			return &rebuiltNode{o, takes}
+			return &rebuiltNode{offering: o, takes: takes}
 		}
 	}
 	return nil
@@ -220,7 +242,8 @@ func (s *localSearch) acceptNodes(group []*searchNode, hosts []hostTakes, plan [
 	solution.Bins = slices.DeleteFunc(solution.Bins, func(b *capacity.Bin) bool { return slices.Contains(gone, b) })
 	s.nodes = slices.DeleteFunc(s.nodes, func(n *searchNode) bool { return slices.Contains(gone, n.bin) })
 	for _, o := range plan {
-		b := solution.NewBin(o.offering, o.offering.InstanceType.Type.Capacity)
+		b := solution.NewBin(o.offering, o.charge)
+		b.Low = o.low
 		b.Name = fmt.Sprintf("again-%05d", s.made)
 		s.made++
 		n := &searchNode{bin: b, tier: t, cost: solution.OfferingCost(o.offering)}
