@@ -40,22 +40,19 @@ func RecordRegistrations(p *v1.NodePool, outcomes []cluster.Registration, now ti
 		ring = append(ring, word+":"+o.ClaimUID)
 		ring = ring[max(len(ring)-remembered, 0):]
 		news = true
-		judgeDisruption(p, o, failureMessages(ring), now)
+		setRegistrationHealth(p, o, ring, now)
 	}
 	return strings.Join(append([]string{head}, ring...), " "), news
 }
 
-func failureMessages(ring []string) (n int) {
-	return lists.Count(ring, func(e string) bool { return strings.HasPrefix(e, "failed:") })
-}
-
-func judgeDisruption(p *v1.NodePool, o cluster.Registration, failed int, now time.Time) {
+func setRegistrationHealth(p *v1.NodePool, o cluster.Registration, ring []string, now time.Time) {
+	failed := lists.Count(ring, func(e string) bool { return strings.HasPrefix(e, "failed:") })
 	switch {
 	case o.OK && failed < tooMany:
 		p.StatusConditions().SetTrue(v1.ConditionNodeRegistrationHealthy, now)
 	case !o.OK && failed >= tooMany:
 		p.StatusConditions().SetFalse(v1.ConditionNodeRegistrationHealthy, o.Reason,
 			fmt.Sprintf("%d of the last %d nodes did not join the cluster, the last one because: %s", failed,
-				remembered, o.Message), now)
+				len(ring), o.Message), now)
 	}
 }

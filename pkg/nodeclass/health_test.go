@@ -29,6 +29,9 @@ func TestHealthOfRegistrations(t *testing.T) {
 			}
 		}
 		k, _ := p.StatusConditions().Get("NodeRegistrationHealthy")
+		if told := fmt.Sprintf("of the last %d nodes", min(4, strings.LastIndex(outcomes, "f")+1)); want == "False" && !strings.Contains(k.Message, told) {
+			t.Errorf("%s: %s, want it %s", outcomes, k.Message, told)
+		}
 		if string(k.Status) != want || want == "False" && k.Reason != "RegistrationFailed" || !p.StatusConditions().IsTrue("Ready") {
 			t.Errorf("%s: %s %s: %s, want %s", outcomes, k.Status, k.Reason, k.Message, want)
 		}

@@ -184,7 +184,7 @@ func (g *game) live(f faults) {
 			}
 		case g.chance(1) && g.r.Status.Phase != "" && len(g.s.Claims) > 2:
 			at := g.claim(c.Name)
-			at.Deleting, at.Annotations = g.s.Now, map[string]string{api.AnnotationDeletionReason: "spot", api.AnnotationNodeRevision: c.Annotations[api.AnnotationNodeRevision]}
+			at.Deleting, at.Annotations = g.s.Now, map[string]string{api.AnnotationDeletionReason: "spot_interrupted", api.AnnotationNodeRevision: c.Annotations[api.AnnotationNodeRevision]}
 			if isBad {
 				g.lost++
 			}

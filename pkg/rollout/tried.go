@@ -7,6 +7,7 @@ import (
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/lists"
+	"joiner.sh/pkg/nodeclaim/interruption"
 )
 
 // oldNodes counts the claims of another revision that stay.
@@ -39,7 +40,7 @@ func (a *advance) updateTried() (refunds int) {
 			before[c.Name] = cluster.TriedInitialized
 		case c.Deleting.IsZero():
 			before[c.Name] = cluster.TriedStarting
-		case c.Annotations[api.AnnotationDeletionReason] != "":
+		case isTakenByEC2(c):
 			before[c.Name] = cluster.TriedLost
 		default:
 			before[c.Name] = cluster.TriedFailed
@@ -58,6 +59,16 @@ func (a *advance) updateTried() (refunds int) {
 	slices.SortFunc(st.Tried, func(x, y cluster.TriedNode) int { return strings.Compare(x.Name, y.Name) })
 	st.Tried = st.Tried[:min(len(st.Tried), mostTold)]
 	return refunds
+}
+
+// isTakenByEC2 reports whether EC2 announced that it takes the instance of the claim that is being deleted. An instance
+// that shuts itself down is no such one: its revision may be why.
+func isTakenByEC2(c cluster.Claim) bool {
+	switch interruption.Kind(c.Annotations[api.AnnotationDeletionReason]) {
+	case interruption.Spot, interruption.Reservation, interruption.Scheduled:
+		return true
+	}
+	return false
 }
 
 // count counts nodes for people.

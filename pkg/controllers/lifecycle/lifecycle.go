@@ -103,7 +103,7 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 		l.took = l.Now().Sub(began)
 		longest = max(longest, l.took)
 		if controllers.IsCutShort(err) {
-			return errors.Join(l.failed.JoinErrors(), swept)
+			return errors.Join(l.failed.JoinErrors(), swept, l.statusErr)
 		}
 		if err != nil || controllers.WasRefused(under) {
 			return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr)

@@ -103,7 +103,7 @@ func improvePlan(p *packing.Problem, s *packing.Solution, st pricedStrategy) *pa
 }
 
 // packByLinearProgram chooses all new nodes together, where that takes no more than a part of the work that the plan is
-// worth. It returns the solution that places more pods or is cheaper.
+// worth. It returns that solution where it places as many pods for less, else the best.
 func packByLinearProgram(p *packing.Problem, best *packing.Solution, st pricedStrategy,
 	b *workBudget) *packing.Solution {
 	if best.Strategy.Guide == packing.ByLinearProgram || best.Used.Opened == 0 || st.pricing.Worth == nil ||
