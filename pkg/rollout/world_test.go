@@ -155,7 +155,7 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 	number := func(key string) int { n, _ := strconv.Atoi(arg(key)); return n }
 	names := func() (out []string) {
 		for _, a := range d.CmdArgs {
-			if len(a.Vals) == 0 && !slices.Contains([]string{"starting", "notice", "shuts", "forever", "rollback"}, a.Key) {
+			if len(a.Vals) == 0 && !slices.Contains([]string{"starting", "forever", "rollback"}, a.Key) {
 				out = append(out, a.Key)
 			}
 		}
@@ -205,11 +205,9 @@ func (w *world) run(t *testing.T, d *datadriven.TestData) string {
 		for _, name := range names() {
 			c := w.claim(name)
 			c.Deleting = w.s.Now
-			for reason, arg := range map[string]string{"spot_interrupted": "notice", "instance_shutting_down": "shuts"} {
-				if d.HasArg(arg) {
-					c.Annotations = maps.Clone(c.Annotations)
-					c.Annotations[api.AnnotationDeletionReason] = reason
-				}
+			if reason := arg("notice"); reason != "" {
+				c.Annotations = maps.Clone(c.Annotations)
+				c.Annotations[api.AnnotationDeletionReason] = reason
 			}
 		}
 	case "gone":

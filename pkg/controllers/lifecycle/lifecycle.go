@@ -96,6 +96,7 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	pass := l.LimitPass(l.Shield().GuardPass(func(pass context.Context) (bool, error) {
 		return l.runPass(pass, func() { w.BeginWatch(ctx, until.Sub(l.Now())) })
 	}))
+	end := func(err error) error { return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr) }
 	longest := time.Duration(0)
 	for {
 		began, under := l.Now(), controllers.BeginPass(ctx, l.Permission)
@@ -103,18 +104,18 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 		l.took = l.Now().Sub(began)
 		longest = max(longest, l.took)
 		if controllers.IsCutShort(err) {
-			return errors.Join(l.failed.JoinErrors(), swept, l.statusErr)
+			return end(nil)
 		}
 		if err != nil || controllers.WasRefused(under) {
-			return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr)
+			return end(err)
 		}
 		now := l.Now()
 		if !w.ContinueWatch(ctx, busy || l.Hints.ExpectsHint(now), until.Sub(now), longest) {
-			return errors.Join(l.failed.JoinErrors(), swept, l.statusErr)
+			return end(nil)
 		}
 		// the watches do not tell when a pod has gone
 		if err := controllers.WaitForChange(ctx, l.Read, until.Sub(now), time.Second); err != nil {
-			return errors.Join(err, l.failed.JoinErrors(), swept, l.statusErr)
+			return end(err)
 		}
 	}
 }

@@ -54,6 +54,11 @@ func (dd *domainDivision) keepsOthersOut(pod *podclass.RelaxedPod, key string, r
 	}) || slices.ContainsFunc(pod.Class.Matched, avoided)
 }
 
+// hasAffinity reports whether the rules of the key want the pods near others.
+func (c domainChoice) hasAffinity() bool {
+	return slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
+}
+
 // openCount is in how many domains the pods can be.
 func (c domainChoice) openCount() (n int) {
 	for _, price := range c.open {
@@ -93,7 +98,7 @@ func (dd *domainDivision) roomIn(batch *PodBatch, key string) []int {
 func (dd *domainDivision) chooseDomain(pod *podclass.RelaxedPod, c domainChoice) int {
 	best := -1
 	var least domainScore
-	gather := slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
+	gather := c.hasAffinity()
 	var followers []*podclass.Class
 	if gather {
 		followers = dd.followers(pod, c)

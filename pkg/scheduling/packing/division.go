@@ -202,12 +202,13 @@ const dearNodes = 2
 // large node is cheap, but the rest may stay empty. Elsewhere it is the price of a pod's share.
 func (dd *domainDivision) priceNodes(batch *PodBatch, c *domainChoice) {
 	c.prices = c.open
-	if batch.Left == 0 || c.openCount() < 2 || c.key == instancetypes.LabelTenancy {
+	domains := c.openCount()
+	if batch.Left == 0 || domains < 2 || c.key == instancetypes.LabelTenancy {
 		return
 	}
 	pods := batch.Left
-	if !slices.ContainsFunc(c.rules, func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
-		pods = (batch.Left-1)/c.openCount() + 1
+	if !c.hasAffinity() {
+		pods = (batch.Left-1)/domains + 1
 	}
 	byDomain := dd.a.W.Catalog.NodePrices(batch.View, batch.Pins, c.key, pods)
 	least := capacity.NoPrice

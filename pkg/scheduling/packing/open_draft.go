@@ -38,6 +38,11 @@ type BatchTake struct {
 	N     int       // how many
 }
 
+// LoadOf returns the load that the pods, n of the batch, are on the node.
+func (t BatchTake) LoadOf(pods []string) capacity.PodLoad {
+	return capacity.PodLoad{Pod: t.Batch.View, Pins: t.Batch.Pins, Admission: t.Batch.Admit, Alt: t.Alt, Pods: pods}
+}
+
 // nodeDraft is a new node while it is being filled.
 type nodeDraft struct {
 	a        *Solution

@@ -186,9 +186,7 @@ func (s *Solution) mostJoining(batch *PodBatch, b *capacity.Bin, alt, n int) int
 func (m minValuesFit) asLoads(takes []BatchTake) []capacity.PodLoad {
 	out := make([]capacity.PodLoad, len(takes))
 	for i, t := range takes {
-		batch := t.Batch
-		out[i] = capacity.PodLoad{Pod: batch.View, Admission: batch.Admit, Alt: t.Alt,
-			Pods: m.a.Rest[batch.View.Class.ID][:t.N]}
+		out[i] = t.LoadOf(m.a.Rest[t.Batch.View.Class.ID][:t.N])
 	}
 	return out
 }

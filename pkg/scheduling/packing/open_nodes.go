@@ -9,7 +9,6 @@ import (
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/model/resources"
 	"joiner.sh/pkg/scheduling/capacity"
-	"joiner.sh/pkg/scheduling/podclass"
 )
 
 // openTier makes new nodes in pools of one weight. Each time it takes the offering with the lowest price for what it
@@ -68,8 +67,7 @@ func (s *Solution) openCopies(o *capacity.Offering, takes []BatchTake, most int)
 	for _, t := range takes {
 		s.W.Stages.Tell(cluster.StageOpen, t.Batch.View.Class, p.Name)
 		times = min(times, t.Batch.Left/t.N)
-		if slices.ContainsFunc(t.Batch.View.HostRules,
-			func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow }) {
+		if t.Batch.View.HasHostAffinity() {
 			times = 1
 		}
 	}

@@ -15,7 +15,7 @@ func (s *Solution) placePods(batch *PodBatch, b *capacity.Bin, alt, n int) {
 	pods := s.Rest[class.ID][:n:n]
 	s.Rest[class.ID] = s.Rest[class.ID][n:]
 	batch.Left -= n
-	s.recordLoad(capacity.PodLoad{Pod: batch.View, Pins: batch.Pins, Admission: batch.Admit, Alt: alt, Pods: pods}, b)
+	s.recordLoad(BatchTake{batch, alt, n}.LoadOf(pods), b)
 }
 
 // recordLoad counts what goes into the bin, there and everywhere.

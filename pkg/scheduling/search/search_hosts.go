@@ -48,10 +48,7 @@ func (s *localSearch) homeTier(l capacity.PodLoad, tiers map[int32]*weightTier) 
 }
 
 // followsOnHost reports whether the load's pods must be near others on the node.
-func followsOnHost(l capacity.PodLoad) bool {
-	return slices.ContainsFunc(l.Pod.HostRules,
-		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
-}
+func followsOnHost(l capacity.PodLoad) bool { return l.Pod.HasHostAffinity() }
 
 // staysCounted reports whether the load's pods count for the same rules wherever else they may be: each rule over
 // domains ties them to one, and no rule counts only some of the nodes there.

@@ -164,8 +164,7 @@ func (t *weightTier) lookAtOfferings(s *packing.Solution, worth packing.PodPrice
 
 // mustStay reports whether the load's pods must stay near others on the node.
 func mustStay(l capacity.PodLoad) bool {
-	return l.Settled || slices.ContainsFunc(l.Pod.HostRules,
-		func(r podclass.TopologyRule) bool { return r.Kind == podclass.Follow })
+	return l.Settled || followsOnHost(l)
 }
 
 // pickNodes chooses the nodes of the next step: the one that wastes most among those tried least, and some that could

@@ -82,7 +82,7 @@ func (s *localSearch) chargeNodes(nodes []rebuiltNode, t *weightTier) (allowed b
 		x := &nodes[counted]
 		loads := make([]capacity.PodLoad, len(x.takes))
 		for i, take := range x.takes {
-			loads[i] = loadOf(take, t.supply[take.Batch.ID][:take.N])
+			loads[i] = take.LoadOf(t.supply[take.Batch.ID][:take.N])
 		}
 		x.charge, x.low, allowed = packing.NodeOpener{A: s.a}.ChargeNode(x.offering, loads)
 		s.countNodes(x.offering, x.charge, 1)

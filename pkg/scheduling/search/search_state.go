@@ -111,12 +111,8 @@ func (n *searchNode) podsWorth() float64 {
 func (s *localSearch) putPods(x packing.BatchTake, b *capacity.Bin, n *searchNode, t *weightTier) {
 	pods := slices.Clone(t.supply[x.Batch.ID][:x.N])
 	t.supply[x.Batch.ID] = t.supply[x.Batch.ID][x.N:]
-	s.a.AddToBin(loadOf(x, pods), b)
+	s.a.AddToBin(x.LoadOf(pods), b)
 	n.parts = append(n.parts, batchPart{x.Batch, pods})
-}
-
-func loadOf(x packing.BatchTake, pods []string) capacity.PodLoad {
-	return capacity.PodLoad{Pod: x.Batch.View, Pins: x.Batch.Pins, Admission: x.Batch.Admit, Alt: x.Alt, Pods: pods}
 }
 
 // bestScores is the few that have the lowest scores, the first among equals.
