@@ -8,6 +8,7 @@ import (
 
 	"joiner.sh/pkg/model/cluster"
 	"joiner.sh/pkg/settings"
+	"joiner.sh/pkg/testing/scenario"
 )
 
 // What decisions go by comes from the settings, each of them; that pods have addresses of IPv6, from those of services.
@@ -26,5 +27,15 @@ func TestDecisionSettings(t *testing.T) {
 	v.ServiceCIDR, v.ReservedCapacity, v.SpotToSpotConsolidation = "172.20.0.0/16", true, true
 	if got := decisionSettings(v); got.IPv6 || got.OpenReservations || got.NoSpotToSpotConsolidation {
 		t.Errorf("%+v", got)
+	}
+}
+
+// Scenarios of decisions run with the timeouts of the functions: without one, rules that hang on it are not tested.
+func TestScenariosHaveTheTimeoutsOfTheFunctions(t *testing.T) {
+	set, have := decisionSettings(settings.Values{}), scenario.New().Snapshot.Rules
+	want := cluster.Settings{LaunchTimeout: set.LaunchTimeout, RegistrationTimeout: set.RegistrationTimeout,
+		InitializationTimeout: set.InitializationTimeout}
+	if d := cmp.Diff(want, have); d != "" {
+		t.Errorf("(-want +got):\n%s", d)
 	}
 }

@@ -192,10 +192,10 @@ func (c Claim) Overdue(now time.Time, limit time.Duration) bool {
 }
 
 // NeverLaunched reports whether the claim has had no instance for longer than lifecycle leaves any claim, so that
-// somebody keeps it from being deleted.
+// somebody keeps it from being deleted. A claim whose age nobody knows, as a stand-in of a what-if question, is not.
 func (c Claim) NeverLaunched(now time.Time, rules Settings) bool {
 	k := c.Condition(api.ConditionLaunched)
-	return rules.LaunchTimeout > 0 && k.Status != "True" &&
+	return rules.LaunchTimeout > 0 && c.ProviderID == "" && k.Status != "True" && !k.Since.IsZero() &&
 		!now.Before(k.Since.Add(rules.LaunchTimeout+rules.RegistrationTimeout))
 }
 

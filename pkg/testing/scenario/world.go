@@ -23,12 +23,14 @@ type World struct {
 	Types    []instancetypes.Type
 }
 
-// New returns a world without pods, nodes, pools and types.
+// New returns a world without pods, nodes, pools and types, with the timeouts that the functions have.
 func New() *World {
 	now := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	return &World{Snapshot: cluster.Snapshot{
 		Now: now, Classes: []instancetypes.Class{{Name: "default", Ready: true}},
 		Namespaces: []cluster.Namespace{{Name: "default"}},
+		Rules: cluster.Settings{LaunchTimeout: 5 * time.Minute, RegistrationTimeout: 15 * time.Minute,
+			InitializationTimeout: 30 * time.Minute},
 	}}
 }
 
