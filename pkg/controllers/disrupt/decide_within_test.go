@@ -8,6 +8,7 @@ import (
 	"testing/synctest"
 	"time"
 
+	"joiner.sh/pkg/controllers"
 	"joiner.sh/pkg/controllers/disrupt"
 	"joiner.sh/pkg/disruption"
 	"joiner.sh/pkg/model/cluster"
@@ -127,6 +128,34 @@ func TestNoPassIsBegunThatMayNotEnd(t *testing.T) {
 		}
 		if took := time.Since(start); passes != 2 || took != 37*time.Second {
 			t.Errorf("%d passes in %s, want 2 in 37s", passes, took)
+		}
+	})
+}
+
+// A lease that provision has for moments is asked for again at once, also by an invocation that may not stay for long.
+func TestALeaseInUseIsAskedForAgain(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		f := controllertest.HalfEmpty(t)
+		p := f.World.Ports(fake.Fault{})
+		release, free, err := p.Acquire(t.Context(), controllers.CapacityLeaseName, "provision", time.Minute)
+		if !free || err != nil {
+			t.Fatal(free, err)
+		}
+		c := f.Disrupt(p)
+		c.Now = time.Now
+		passes := 0
+		c.Deciding(func(_ cluster.Snapshot, m disruption.Memory, _ binpack.Offerings, _ *disruption.Cache) (disruption.Plan, disruption.Memory) {
+			passes++
+			return disruption.Plan{}, m
+		})
+		go func() {
+			time.Sleep(1500 * time.Millisecond)
+			if err := release(t.Context()); err != nil {
+				t.Error(err)
+			}
+		}()
+		if err := c.Run(t.Context(), time.Now().Add(5*time.Second)); err != nil || passes != 1 {
+			t.Errorf("%d passes, want 1: %v", passes, err)
 		}
 	})
 }

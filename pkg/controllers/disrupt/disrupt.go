@@ -21,6 +21,10 @@ import (
 // betweenPasses is the time for which a disruption that is under way or proposed is left alone between two looks at it.
 const betweenPasses = 5 * time.Second
 
+// leaseRetry is the time after which disruption asks again for the lease that another invocation has. Provision gives
+// it back within seconds. Both may begin at the same second of every minute: whoever asked once would never have it.
+const leaseRetry = time.Second
+
 // Controller begins, ends and takes back disruptions. It launches nothing: it stores the NodeClaims of replacements,
 // and provision launches them. What is under way stands on the objects, so it may die after any call.
 type Controller struct {
@@ -82,13 +86,17 @@ func (c *Controller) Run(ctx context.Context, until time.Time) error {
 			return errors.Join(err, c.failed.JoinErrors())
 		}
 		longest = max(longest, c.Now().Sub(start))
-		if held && !busy || !c.Now().Add(betweenPasses+longest).Before(until) {
+		wait := betweenPasses
+		if !held {
+			wait = leaseRetry
+		}
+		if held && !busy || !c.Now().Add(wait+longest).Before(until) {
 			return c.failed.JoinErrors()
 		}
 		select {
 		case <-ctx.Done():
 			return errors.Join(ctx.Err(), c.failed.JoinErrors())
-		case <-time.After(betweenPasses):
+		case <-time.After(wait):
 		}
 	}
 }

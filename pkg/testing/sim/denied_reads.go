@@ -134,11 +134,29 @@ func (w *world) kinOfClass(class string) (out []string) {
 }
 
 // checkDenialTold: an invocation that was refused to read an object ends with an error. One that is refused nothing any
-// more when it ends, because the object may be read again, may have read it since.
+// more when it ends, because the object may be read again, may have read it since. One whose object has gone meanwhile
+// left nothing undone.
 func checkDenialTold(w *world, s invocationReturned) []string {
 	inv, d := s.inv, w.network.denied
-	if d == nil || d.read == nil || d.name == "" || !inv.denied || inv.err != nil {
+	if d == nil || d.read == nil || d.name == "" || !inv.denied || inv.err != nil || w.isDeniedGone(d) {
 		return nil
 	}
 	return broken("%s was refused to %s %s and does not say so", inv, d.verb(), d.name)
+}
+
+// isDeniedGone reports whether nothing is left that the refused read was for: the node, or claims that wait for their
+// instances by the launch template.
+func (w *world) isDeniedGone(d *denial) bool {
+	switch {
+	case slices.Contains(d.read.calls, "launch"):
+		for _, c := range w.api.claims {
+			if c.Class == d.name && c.ProviderID == "" && c.Deleting.IsZero() {
+				return false
+			}
+		}
+		return true
+	case slices.Contains(d.read.calls, "get node"):
+		return w.api.nodes[d.name] == nil
+	}
+	return false
 }
