@@ -107,16 +107,24 @@ func TestCacheListsWhatIsGone(t *testing.T) {
 }
 
 // latecomer does something once, when the answer to the first list of its path is on its way: after what the list
-// shows, before anybody watches.
+// shows, before anybody watches. Watches begin once listed is closed.
 type latecomer struct {
-	next http.RoundTripper
-	mu   sync.Mutex
-	does map[string]func() // by path
+	next   http.RoundTripper
+	listed chan struct{}
+	mu     sync.Mutex
+	does   map[string]func() // by path
 }
 
 func (l *latecomer) RoundTrip(req *http.Request) (*http.Response, error) {
+	if req.URL.Query().Get("watch") == "true" {
+		select {
+		case <-l.listed:
+		case <-req.Context().Done():
+		}
+		return l.next.RoundTrip(req)
+	}
 	resp, err := l.next.RoundTrip(req)
-	if err != nil || req.Method != http.MethodGet || req.URL.Query().Get("watch") == "true" {
+	if err != nil || req.Method != http.MethodGet {
 		return resp, err
 	}
 	l.mu.Lock()
@@ -140,7 +148,7 @@ func TestCacheShowsWhatCameWhileItListed(t *testing.T) {
 	c.addNode(t, c.name)
 	n := c.readyNode(t, other, c.name)
 	claim := c.addClaim(t, other)
-	late := &latecomer{does: map[string]func(){
+	late := &latecomer{listed: make(chan struct{}), does: map[string]func(){
 		"/api/v1/pods": func() {
 			c.addPod(t, "web", "", func(p *corev1.Pod) { p.Spec.NodeSelector = map[string]string{"kubetest": "nowhere"} })
 		},
@@ -157,6 +165,7 @@ func TestCacheShowsWhatCameWhileItListed(t *testing.T) {
 		t.Fatalf("a list shows %s, which came after it", got)
 	}
 	r.take()
+	close(late.listed)
 	ctx, cancel := context.WithTimeout(t.Context(), patience)
 	defer cancel()
 	if err := m.Wait(ctx); err != nil {
