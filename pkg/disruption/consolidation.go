@@ -178,12 +178,20 @@ func (co consolidation) podsWithoutRoom(set []*stateNode, p plan.Plan) map[*stat
 	for _, n := range set {
 		for _, pod := range n.moving {
 			if w, ok := why[pod.Key()]; ok {
-				out[n] = "pod " + pod.Key() + " has no room elsewhere: " + w
+				out[n] = co.state.describeNoRoom(pod.Key(), w)
 				break
 			}
 		}
 	}
 	return out
+}
+
+// describeNoRoom says why the pod has no room elsewhere, where the packer says why.
+func (st *State) describeNoRoom(pod, why string) string {
+	if restricted := st.restricted[pod]; restricted != "" {
+		why = restricted + "; " + why
+	}
+	return "pod " + pod + " has no room elsewhere: " + why
 }
 
 // pairSameOfferings returns the nodes that a launch would replace by the same offering of the same pool.

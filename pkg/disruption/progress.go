@@ -176,7 +176,7 @@ func (r *runningCommand) podsToMove() (out []*cluster.Pod) {
 func (pr *progress) podsWithoutRoomNow() map[string]string {
 	why := map[string]string{}
 	for _, u := range pr.state.base.Unplaced {
-		why[u.Pod] = "pod " + u.Pod + " has no room elsewhere: " + u.Message()
+		why[u.Pod] = pr.state.describeNoRoom(u.Pod, u.Message())
 	}
 	for _, l := range pr.state.base.Launches {
 		for _, p := range l.Pods {

@@ -258,8 +258,8 @@ func (s *setSearch) singleNodeSets() (out []candidateSet) {
 			out = append(out, candidateSet{set: []*stateNode{n}, usd: usd,
 				work: s.eval.meter.questionWork(len(n.moving), len(left))})
 		case i >= 0:
-			n.presumeNotConsolidated(refusal{IneligiblePodsUnschedulable, "pod " + left[i].Key() +
-				" has no room elsewhere, and no pool launches what it needs"})
+			n.presumeNotConsolidated(refusal{IneligiblePodsUnschedulable,
+				s.eval.state.describeNoRoom(left[i].Key(), "no pool launches what it needs")})
 		default:
 			n.presumeNotConsolidated(refusal{IneligiblePayback,
 				"what its pods need costs as much as it does, or nearly so"})

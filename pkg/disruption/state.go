@@ -13,6 +13,7 @@ import (
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/provisioning/ceiling"
 	"joiner.sh/pkg/scheduling/binpack"
 )
@@ -92,6 +93,7 @@ type State struct {
 	nodeIndex
 	quietPeriods
 	podBy           map[string]*cluster.Pod   // by key, once asked for
+	restricted      map[string]string         // by key: why a pod must stay in the domain of its kin
 	obstacles       func() cluster.Obstacles  // those of the snapshot
 	cache           *Cache                    // nil where nothing is kept
 	paidShares      map[string]float64        // which part of the price the account's commitments pay, by NodeClaim
@@ -106,13 +108,13 @@ func (st *State) now() time.Time { return st.snapshot.Now }
 
 // newState reads the snapshot. c, if there is one, holds what earlier passes found out about what is sold.
 func newState(s cluster.Snapshot, m Memory, sells binpack.Offerings, c *Cache) *State {
-	s = nomination.ResolveOwnerNominations(s)
+	s, restricted := topology.RestrictSelfAffinity(nomination.ResolveOwnerNominations(s))
 	s.Rules.PackingIterations, s.Rules.PerNodeOverheadUSD = packingIterations,
 		max(s.Rules.PerNodeOverheadUSD, perNodeOverheadUSD)
 	s.Rules.MaxClaims = ceiling.MostClaims(s)
 	rules := rulesOf(s.Rules)
 	late := m.Overruns.decayAt(s.Now).upTo(rules.steps)
-	st := &State{snapshot: s, rules: late.reduceRules(rules), late: late,
+	st := &State{snapshot: s, restricted: restricted, rules: late.reduceRules(rules), late: late,
 		types: overlays.ByPool(s, sells), sells: sells, nodeIndex: newNodeIndex(s),
 		quietPeriods: quietPeriods{s.Now, map[string]PodStability{}},
 		virtual:      map[string]bool{}, keepsRoom: map[string]bool{},

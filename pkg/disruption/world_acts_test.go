@@ -1,12 +1,15 @@
 package disruption
 
 import (
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/cluster"
+	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/nomination"
 )
 
@@ -127,4 +130,23 @@ func (w *world) price() (usd float64) {
 		usd += n.price
 	}
 	return usd
+}
+
+// refuse has EC2 refuse a type for a minute, on demand and in every zone without lines "capacity spot" and "zone c".
+func (w *world) refuse(name string, lines []string) error {
+	o := instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: name}
+	for _, l := range lines {
+		switch word, value, _ := strings.Cut(l, " "); word {
+		case "":
+		case "capacity":
+			o.CapacityType = value
+		case "zone":
+			o.Zone = value
+		default:
+			return fmt.Errorf("refused %s: unknown line %q", name, l)
+		}
+	}
+	w.Snapshot.Unavailable = append(w.Snapshot.Unavailable,
+		instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute), OfferingKey: o})
+	return nil
 }

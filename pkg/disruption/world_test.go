@@ -14,7 +14,6 @@ import (
 	v1 "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/budgets"
 	"joiner.sh/pkg/model/cluster"
-	"joiner.sh/pkg/model/instancetypes"
 	"joiner.sh/pkg/model/plan"
 	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/scheduling/binpack"
@@ -28,13 +27,14 @@ type world struct {
 	*scenario.World
 	memory   Memory
 	schedule func()             // finds nodes for pods that wait
+	drain    func([]string)     // empties the nodes of claims before they go
 	begun    map[string]Command // by id
 	held     Plan               // decided and not carried out
 }
 
 func newWorld() *world {
 	w := &world{World: scenario.New(), begun: map[string]Command{}}
-	w.schedule = w.settle
+	w.schedule, w.drain = w.settle, func([]string) {}
 	return w
 }
 
@@ -90,6 +90,7 @@ func (w *world) act(p Plan) {
 		w.remove(e.Unused)
 	}
 	for _, e := range p.Finish {
+		w.drain(e.Claims)
 		w.remove(e.Claims)
 		w.schedule()
 	}
@@ -212,25 +213,6 @@ func (w *world) do(d *datadriven.TestData) (string, error) {
 		err = fmt.Errorf("unknown word %q", d.Cmd)
 	}
 	return "ok\n", err
-}
-
-// refuse has EC2 refuse a type for a minute, on demand and in every zone without lines "capacity spot" and "zone c".
-func (w *world) refuse(name string, lines []string) error {
-	o := instancetypes.OfferingKey{CapacityType: instancetypes.OnDemand, Type: name}
-	for _, l := range lines {
-		switch word, value, _ := strings.Cut(l, " "); word {
-		case "":
-		case "capacity":
-			o.CapacityType = value
-		case "zone":
-			o.Zone = value
-		default:
-			return fmt.Errorf("refused %s: unknown line %q", name, l)
-		}
-	}
-	w.Snapshot.Unavailable = append(w.Snapshot.Unavailable,
-		instancetypes.UnavailableOffering{Until: w.Snapshot.Now.Add(time.Minute), OfferingKey: o})
-	return nil
 }
 
 // rollout has a NodeRollout allow that pool so many more nodes of the revision new, as "slots 1" says; "halted" and

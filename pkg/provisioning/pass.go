@@ -10,6 +10,7 @@ import (
 	"joiner.sh/pkg/model/nomination"
 	"joiner.sh/pkg/model/overlays"
 	"joiner.sh/pkg/model/plan"
+	"joiner.sh/pkg/model/topology"
 	"joiner.sh/pkg/nodeclaim/interruption"
 	"joiner.sh/pkg/provisioning/ceiling"
 	"joiner.sh/pkg/provisioning/staticcapacity"
@@ -55,7 +56,7 @@ func decideQuickly(s cluster.Snapshot) Decision {
 
 // decideWhole is the decision about all that is in the snapshot.
 func decideWhole(s cluster.Snapshot) Decision {
-	s = nomination.ResolveOwnerNominations(s)
+	s, restricted := topology.RestrictSelfAffinity(nomination.ResolveOwnerNominations(s))
 	fixedSize := slices.ContainsFunc(s.Pools, func(p cluster.Pool) bool { return p.Static })
 	withoutSurplus := s
 	if fixedSize {
@@ -79,6 +80,11 @@ func decideWhole(s cluster.Snapshot) Decision {
 		refillBuffers(s, &out.Plan)
 	}
 	out.Plan = ceiling.LimitPlan(s, out.Plan)
+	for i := range out.Plan.Unplaced {
+		if u := &out.Plan.Unplaced[i]; restricted[u.Pod] != "" {
+			u.Why = append(slices.Clip(u.Why), restricted[u.Pod])
+		}
+	}
 	return out
 }
 

@@ -15,11 +15,11 @@ import (
 	"joiner.sh/pkg/testing/syntax"
 )
 
-// TestScenarios plays testdata: the words of a scenario's world; "budget POOL NODES"; "leave NODE IN", which has EC2
+// TestScenarios plays testdata: the words of a scenario's world; "pool-budget POOL NODES"; "leave NODE IN", which has EC2
 // disturb the node then; "sells", which has EC2 sell a few types; and "decide", which prints the plan of a pass and
 // which nodes wait to be left.
 func TestScenarios(t *testing.T) {
-	words := syntax.NewGrammar(scenario.Words(), "decide", "budget POOL NODES", "leave NODE IN", "sells")
+	words := syntax.NewGrammar(scenario.Words(), "decide", "pool-budget POOL NODES", "leave NODE IN", "sells")
 	datadriven.Walk(t, "testdata", func(t *testing.T, path string) {
 		w := scenario.New()
 		datadriven.RunTest(t, path, func(t *testing.T, d *datadriven.TestData) string {
@@ -29,7 +29,7 @@ func TestScenarios(t *testing.T) {
 			switch d.Cmd {
 			case "decide":
 				return decided(provisioning.Decide(scenario.AsRead(w.Snapshot, provisioning.MayEmpty)))
-			case "budget":
+			case "pool-budget":
 				for i := range w.Snapshot.Pools {
 					if p := &w.Snapshot.Pools[i]; p.Name == d.CmdArgs[0].Key {
 						p.Disruption.Budgets = []cluster.NodeBudget{{Every: true, Nodes: d.CmdArgs[1].Key}}

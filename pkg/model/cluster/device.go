@@ -2,6 +2,7 @@ package cluster
 
 import (
 	"fmt"
+	"maps"
 	"math"
 	"slices"
 	"strings"
@@ -73,24 +74,16 @@ func (p *Pod) sharedClaims() (out []string) {
 // budgetOfSharers says which PodDisruptionBudget lets fewer pods go at once than share a ResourceClaim, or nothing.
 // Those in their stead get devices when the last of them is gone, and are not ready before.
 func (o Obstacles) budgetOfSharers(pods []*Pod) string {
-	type share struct {
-		budget *PodDisruptionBudget
-		claim  string
-	}
-	shares := map[share]int32{}
+	byClaim := map[string][]*Pod{}
 	for _, p := range pods {
-		claims := p.sharedClaims()
-		if len(claims) == 0 || !p.drained() || !p.budgeted() {
-			continue
+		for _, claim := range p.sharedClaims() {
+			byClaim[claim] = append(byClaim[claim], p)
 		}
-		for _, b := range o.podBudgets.Selecting(p) {
-			for _, claim := range claims {
-				shares[share{b, claim}]++
-				if n := shares[share{b, claim}]; n > 1 && n > b.DisruptionsAllowed && !b.spares(p) {
-					return fmt.Sprintf("PodDisruptionBudget %s lets %d pods go now, and more of its pods share "+
-						"ResourceClaim %s, which go together", b, b.DisruptionsAllowed, claim)
-				}
-			}
+	}
+	for _, claim := range slices.Sorted(maps.Keys(byClaim)) {
+		if b := o.BudgetBelow(byClaim[claim]); b != nil {
+			return fmt.Sprintf("PodDisruptionBudget %s lets %d pods go now, and more of its pods share ResourceClaim %s, "+
+				"which go together", b, b.DisruptionsAllowed, claim)
 		}
 	}
 	return ""

@@ -64,6 +64,27 @@ func (o Obstacles) Unevictable(p *Pod) bool {
 	return len(mine) > 1 || len(mine) == 1 && mine[0].FullyBlocking && !mine[0].spares(p)
 }
 
+// BudgetBelow returns a PodDisruptionBudget that selects two or more of the pods and does not let all of them be
+// evicted at once, nil where none does.
+func (o Obstacles) BudgetBelow(pods []*Pod) *PodDisruptionBudget {
+	count := map[*PodDisruptionBudget]int32{}
+	for _, p := range pods {
+		if !p.drained() || !p.budgeted() {
+			continue
+		}
+		for _, b := range o.podBudgets.Selecting(p) {
+			if b.spares(p) {
+				continue
+			}
+			count[b]++
+			if n := count[b]; n > 1 && n > b.DisruptionsAllowed {
+				return b
+			}
+		}
+	}
+	return nil
+}
+
 // budgeted reports whether budgets count for the pod. The eviction API asks none about a pod of which no container has
 // started, such as one whose image cannot be pulled.
 func (p *Pod) budgeted() bool { return p.Phase != "Pending" }
