@@ -9,8 +9,8 @@ import (
 
 // Bind puts the pods onto nodes one after the other, each onto the emptiest that takes it, and returns those that find
 // none. Pods with constraints that a simulator does not model go first, to where the packer put them: planned is the
-// node by the pod's key. Those that share a ResourceClaim go where the one is that gets its devices, whichever comes
-// first: to the scheduler any of them may be that.
+// node by the pod's key. Those that must be beside others are tried once more after these, as the scheduler tries them
+// again: among them are those that share a ResourceClaim.
 func (sim *Simulator) Bind(pods []*cluster.Pod, planned map[string]string) []*cluster.Pod {
 	return sim.bindSome(pods, planned, true)
 }
@@ -41,7 +41,7 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 		}
 		switch {
 		case bindToEmptiest(sim, p):
-		case slices.ContainsFunc(p.Affinity, func(t cluster.AffinityTerm) bool { return t.SharedClaim() != "" }):
+		case len(p.Affinity) > 0:
 			following = append(following, p)
 		default:
 			left = append(left, p)

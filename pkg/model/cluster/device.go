@@ -81,7 +81,7 @@ func (o Obstacles) budgetOfSharers(pods []*Pod) string {
 		}
 	}
 	for _, claim := range slices.Sorted(maps.Keys(byClaim)) {
-		if b := o.BudgetBelow(byClaim[claim]); b != nil {
+		if b := o.BudgetBelow(byClaim[claim], 2); b != nil {
 			return fmt.Sprintf("PodDisruptionBudget %s lets %d pods go now, and more of its pods share ResourceClaim %s, "+
 				"which go together", b, b.DisruptionsAllowed, claim)
 		}

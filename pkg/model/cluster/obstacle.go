@@ -64,9 +64,9 @@ func (o Obstacles) Unevictable(p *Pod) bool {
 	return len(mine) > 1 || len(mine) == 1 && mine[0].FullyBlocking && !mine[0].spares(p)
 }
 
-// BudgetBelow returns a PodDisruptionBudget that selects two or more of the pods and does not let all of them be
+// BudgetBelow returns a PodDisruptionBudget that selects at least so many of the pods and does not let all of them be
 // evicted at once, nil where none does.
-func (o Obstacles) BudgetBelow(pods []*Pod) *PodDisruptionBudget {
+func (o Obstacles) BudgetBelow(pods []*Pod, least int32) *PodDisruptionBudget {
 	count := map[*PodDisruptionBudget]int32{}
 	for _, p := range pods {
 		if !p.drained() || !p.budgeted() {
@@ -77,7 +77,7 @@ func (o Obstacles) BudgetBelow(pods []*Pod) *PodDisruptionBudget {
 				continue
 			}
 			count[b]++
-			if n := count[b]; n > 1 && n > b.DisruptionsAllowed {
+			if n := count[b]; n >= least && n > b.DisruptionsAllowed {
 				return b
 			}
 		}

@@ -13,36 +13,62 @@ import (
 // RestrictSelfAffinity returns the snapshot in which pods that must share a domain with pods of their own kind ask for
 // the domains where these run, as far as PodDisruptionBudgets do not let all of them go at once. kube-scheduler lets
 // the first pod that moves nowhere else as long as the others run, and the budget lets no other go before that pod is
-// ready. It holds for pods that run, and for waiting ones of which others run on nodes that are marked for deletion.
-// Pods on drifted or marked nodes whose drain ends by force are free. why has a sentence for each pod, by key.
+// ready. It holds for pods that run, and for waiting ones of which others run on nodes that are marked for deletion. As
+// long as one of the others may be anywhere, all may: they follow it. Pods of nodes whose drain ends by force prefer
+// these domains, because the budget holds until that end. why has a sentence for each pod that has no choice, by key.
 func RestrictSelfAffinity(s cluster.Snapshot) (restricted cluster.Snapshot, why map[string]string) {
 	if len(s.Budgets) == 0 {
 		return s, nil
 	}
 	x := &kinIndex{s: s, all: IndexNamespaces(s.Namespaces), kinds: map[string]*kin{},
-		byLabel: map[string]map[string][]*cluster.Pod{}}
+		byLabel: map[string]map[domainName][]*cluster.Pod{}, looks: maxKinLooks}
 	restricted, why = s, map[string]string{}
+	cloned := false
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		k := x.kinOf(p)
-		if k == nil || k.budget == nil || p.NodeName == "" && !k.marked || endsByForce(x.nodes[p.NodeName]) {
+		if k == nil {
 			continue
 		}
-		if len(why) == 0 {
-			restricted.Pods = slices.Clone(s.Pods)
+		forced := endsByForce(x.nodes[p.NodeName])
+		if p.NodeName == "" {
+			forced = k.forced
 		}
-		restricted.Pods[i].NodeAffinity = withRequirements(p.NodeAffinity, k.domains)
+		if k.budget == nil || p.NodeName == "" && !k.marked {
+			continue
+		}
+		if !cloned {
+			cloned, restricted.Pods = true, slices.Clone(s.Pods)
+		}
+		q := &restricted.Pods[i]
+		if forced {
+			const most = 100 // weight
+			q.NodePrefers = append(slices.Clip(q.NodePrefers), cluster.WeightedRequirements{Weight: most,
+				Requirements: k.domains})
+			continue
+		}
 		why[p.Key()] = "it must be beside pods of its own kind, and PodDisruptionBudget " + k.budget.String() +
 			" does not let all of these go at once"
+		if slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft && !c.IgnoreNodeAffinity }) {
+			// node affinity would say which nodes a spread counts
+			q.VolumeZones = withRequirements(p.VolumeZones, k.domains)
+		} else {
+			q.NodeAffinity = withRequirements(p.NodeAffinity, k.domains)
+		}
 	}
 	return restricted, why
 }
+
+// maxKinLooks caps the pods that are looked at in search of the kin of others, a second of work. Beyond it pods are not
+// restricted.
+const maxKinLooks = 10_000_000
 
 // kin is the pods that match their own required affinity.
 type kin struct {
 	domains []requirements.Requirement   // where they run, by topology key
 	budget  *cluster.PodDisruptionBudget // that does not let all of them go at once, nil where all may
 	marked  bool                         // some run on nodes that are marked for deletion
+	forced  bool                         // the drains of all their nodes end by force
 }
 
 // kinIndex finds the kin of pods.
@@ -50,24 +76,30 @@ type kinIndex struct {
 	s         cluster.Snapshot
 	all       Namespaces
 	kinds     map[string]*kin
-	byLabel   map[string]map[string][]*cluster.Pod // by key and value: pods that run
-	nodes     map[string]cluster.StateNode         // by name, once asked for
+	byLabel   map[string]map[domainName][]*cluster.Pod // by key: pods that run or wait
+	nodes     map[string]cluster.StateNode             // by name, once asked for
 	obstacles cluster.Obstacles
+	looks     int // that are left
 }
+
+// domainName names the pods with a value of a label, in one namespace, or in all where that is empty.
+type domainName struct{ namespace, value string }
 
 // endsByForce reports whether the node goes, or is to go, and its drain has an end whatever budgets say.
 func endsByForce(n cluster.StateNode) bool {
-	return n.Claim != nil && n.Claim.TerminationGrace != nil &&
-		(n.MarkedForDeletion() || n.Claim.Is(api.ConditionDrifted))
+	c := n.Claim
+	return c != nil && (!c.Deadline().IsZero() || c.Is(api.ConditionInstanceTerminating) ||
+		c.Annotations[api.AnnotationDrainAfterReplacement] != "" || c.Annotations[api.AnnotationReplaceRequested] != "" ||
+		c.TerminationGrace != nil && (n.MarkedForDeletion() || c.Is(api.ConditionDrifted)))
 }
 
 // kinOf returns the kin of the pod, nil where its affinity is not about itself.
 func (x *kinIndex) kinOf(p *cluster.Pod) *kin {
-	if len(p.Affinity) == 0 || !p.Active() || p.Owner == cluster.OwnerDaemonSet {
+	if !p.Active() || p.Owner == cluster.OwnerDaemonSet {
 		return nil
 	}
-	group := OfTerms(p.Affinity, p.Namespace, x.all)
-	if !group.Selects(p.Namespace, p.Labels) {
+	group, is := x.selfAffinity(p)
+	if !is {
 		return nil
 	}
 	id := group.ID()
@@ -82,6 +114,15 @@ func (x *kinIndex) kinOf(p *cluster.Pod) *kin {
 	return k
 }
 
+// selfAffinity returns the pods that the pod must be beside, and whether it is one of them.
+func (x *kinIndex) selfAffinity(p *cluster.Pod) (group PodSelector, is bool) {
+	if len(p.Affinity) == 0 {
+		return PodSelector{}, false
+	}
+	group = OfTerms(p.Affinity, p.Namespace, x.all)
+	return group, group.Selects(p.Namespace, p.Labels)
+}
+
 // findKin finds the pods of the group that run, and their domains of each topology key.
 func (x *kinIndex) findKin(group PodSelector, terms []cluster.AffinityTerm) *kin {
 	if x.nodes == nil {
@@ -92,17 +133,33 @@ func (x *kinIndex) findKin(group PodSelector, terms []cluster.AffinityTerm) *kin
 			}
 		}
 	}
-	out := &kin{}
+	out := &kin{forced: true}
 	var running []*cluster.Pod
+	least := int32(2) // of those that run: the first of them moves, and waits for the others
 	for _, p := range x.podsLike(group) {
-		if group.Selects(p.Namespace, p.Labels) {
-			running = append(running, p)
-			out.marked = out.marked || x.nodes[p.NodeName].MarkedForDeletion()
+		if !group.Selects(p.Namespace, p.Labels) {
+			continue
 		}
+		if _, bound := x.selfAffinity(p); !bound {
+			return &kin{} // it may be anywhere
+		}
+		node := x.nodes[p.NodeName]
+		if node.Node == nil {
+			least = 1 // this one waits for them
+			continue
+		}
+		running = append(running, p)
+		out.marked, out.forced = out.marked || node.MarkedForDeletion(), out.forced && endsByForce(node)
 	}
-	if out.budget = x.obstacles.BudgetBelow(running); out.budget == nil {
+	if out.budget = x.obstacles.BudgetBelow(running, least); out.budget == nil {
 		return out
 	}
+	out.domains = x.findDomains(running, terms)
+	return out
+}
+
+// findDomains returns where the pods run, by the topology keys of the terms.
+func (x *kinIndex) findDomains(running []*cluster.Pod, terms []cluster.AffinityTerm) (out []requirements.Requirement) {
 	for _, t := range terms {
 		domains := requirements.Requirement{Key: t.Key}
 		for _, p := range running {
@@ -114,40 +171,54 @@ func (x *kinIndex) findKin(group PodSelector, terms []cluster.AffinityTerm) *kin
 			}
 		}
 		slices.Sort(domains.Values)
-		if domains.Values = slices.Compact(domains.Values); len(domains.Values) == 0 {
-			return &kin{} // a key that no node has any more
-		}
-		out.domains = append(out.domains, domains)
+		domains.Values = slices.Compact(domains.Values)
+		domains.Present = len(domains.Values) == 0 // their nodes have lost the label: no node will do
+		out = append(out, domains)
 	}
 	return out
 }
 
-// podsLike returns pods that run, among them all of the group.
+// podsLike returns pods that run or wait, among them all of the group: those with the label of its selector that the
+// fewest have. It returns none where that is more than may be looked at.
 func (x *kinIndex) podsLike(group PodSelector) (out []*cluster.Pod) {
-	key, values := "", []string(nil)
+	namespace, _ := group.OfOneNamespace()
+	key, values, least := "", []string{""}, len(x.labelled("")[domainName{namespace, ""}])
 	for _, r := range group.Selector.Requirements {
-		if r.Operator() == requirements.In {
-			key, values = r.Key, r.Values
-			break
+		if r.Operator() != requirements.In {
+			continue
+		}
+		some := 0
+		for _, value := range r.Values {
+			some += len(x.labelled(r.Key)[domainName{namespace, value}])
+		}
+		if some < least {
+			key, values, least = r.Key, r.Values, some
 		}
 	}
-	byValue := x.byLabel[key]
-	if byValue == nil {
-		byValue = map[string][]*cluster.Pod{}
-		x.byLabel[key] = byValue
-		for i := range x.s.Pods {
-			p := &x.s.Pods[i]
-			value, labelled := p.Labels[key]
-			if (labelled || key == "") && p.Active() && x.nodes[p.NodeName].Node != nil {
-				byValue[value] = append(byValue[value], p)
-			}
-		}
-	}
-	if key == "" {
-		values = []string{""}
+	if x.looks -= least; x.looks < 0 {
+		return nil
 	}
 	for _, value := range values {
-		out = append(out, byValue[value]...)
+		out = append(out, x.labelled(key)[domainName{namespace, value}]...)
+	}
+	return out
+}
+
+// labelled returns the pods that run or wait by their values of the label, or all where the key is empty.
+func (x *kinIndex) labelled(key string) map[domainName][]*cluster.Pod {
+	if out, known := x.byLabel[key]; known {
+		return out
+	}
+	out := map[domainName][]*cluster.Pod{}
+	x.byLabel[key] = out
+	for i := range x.s.Pods {
+		p := &x.s.Pods[i]
+		value, has := p.Labels[key]
+		if (has || key == "") && p.Active() && (p.NodeName == "" || x.nodes[p.NodeName].Node != nil) {
+			for _, namespace := range []string{p.Namespace, ""} {
+				out[domainName{namespace, value}] = append(out[domainName{namespace, value}], p)
+			}
+		}
 	}
 	return out
 }

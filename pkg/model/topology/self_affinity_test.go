@@ -20,10 +20,11 @@ func TestRestrictSelfAffinity(t *testing.T) {
 		budget, lines string
 		want          string // requirement of web-1, empty for none
 	}{
-		"one by one":  {"budget web allowed=1", "near zone app=web", "topology.kubernetes.io/zone in (a, b)"},
-		"on one node": {"budget web allowed=2", "near host app=web", "kubernetes.io/hostname in (n1, n2)"},
-		"all at once": {"budget web allowed=3", "near zone app=web", ""},
-		"near others": {"budget web allowed=1", "near zone app=db", ""},
+		"the last while another waits": {"budget web allowed=0", "near zone app=web", "topology.kubernetes.io/zone in (a, b)"},
+		"one by one":                   {"budget web allowed=1", "near zone app=web", "topology.kubernetes.io/zone in (a, b)"},
+		"on one node":                  {"budget web allowed=2", "near host app=web", "kubernetes.io/hostname in (n1, n2)"},
+		"all at once":                  {"budget web allowed=3", "near zone app=web", ""},
+		"near others":                  {"budget web allowed=1", "near zone app=db", ""},
 	} {
 		s := scenario.Scripted(t, script(c.budget, c.lines)...).Snapshot
 		before := len(s.Pods[0].NodeAffinity)
