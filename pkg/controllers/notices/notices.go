@@ -251,7 +251,7 @@ func (c *Controller) logNotice(n interruption.Notice, o interruption.Response) {
 // ends in any case. Without permission to write it only logs all that.
 func (c *Controller) applyDecision(ctx context.Context, n interruption.Notice, o interruption.Response) error {
 	if may, err := controllers.MayWrite(ctx); err != nil || !may {
-		controllers.LogDryRun(c.Log, outcomeActions(o)...)
+		controllers.LogDryRun(c.Log, outcomeActions(n, o)...)
 		return err
 	}
 	var node cluster.Node
@@ -288,21 +288,29 @@ func (c *Controller) applyDecision(ctx context.Context, n interruption.Notice, o
 }
 
 // outcomeActions says in words what applyDecision does, in its order.
-func outcomeActions(o interruption.Response) (actions []string) {
+func outcomeActions(n interruption.Notice, o interruption.Response) (actions []string) {
 	add := func(needed bool, format string, args ...any) {
 		if needed {
 			actions = append(actions, fmt.Sprintf(format, args...))
 		}
 	}
 	node := o.Claim.NodeName
+	leave := func() {
+		add(node != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release,
+			"taint node %s for termination", node)
+		add(node != "" && o.Pods != interruption.LeaveToDrain, "delete the pods of node %s", node)
+		add(o.Release, "release NodeClaim %s and its node", o.Claim.Name)
+	}
+	if n.Urgent() {
+		leave()
+	}
 	add(len(o.Unavailable) > 0, "mark %d offerings as unavailable", len(o.Unavailable))
 	add(len(noticeAnnotations(o)) > 0, "annotate NodeClaim %s", o.Claim.Name)
 	add(o.DeleteClaim, "delete NodeClaim %s: %s", o.Claim.Name, o.Why)
 	add(o.Provide, "wake provision")
-	add(node != "" && (o.DeleteClaim || !o.Claim.Deleting.IsZero()) && !o.Release,
-		"taint node %s for termination", node)
-	add(node != "" && o.Pods != interruption.LeaveToDrain, "delete the pods of node %s", node)
-	add(o.Release, "release NodeClaim %s and its node", o.Claim.Name)
+	if !n.Urgent() && n.Kind != interruption.Rebalance {
+		leave()
+	}
 	add(o.Drain, "wake lifecycle")
 	for _, t := range o.Tell {
 		add(true, "record event %s on NodeClaim %s: %s", t.Reason, o.Claim.Name, t.Message)

@@ -1,8 +1,11 @@
 package notices_test
 
 import (
+	"bytes"
 	"context"
+	"log/slog"
 	"slices"
+	"strings"
 	"sync"
 	"testing"
 
@@ -36,6 +39,30 @@ func TestTheTaintComesFirst(t *testing.T) {
 	}
 	if k := f.World.TaintsOf(controllertest.ClaimOf(f, n.Instance).NodeName); !slices.Contains(k, "karpenter.sh/disrupted:NoSchedule") {
 		t.Errorf("taints of the node when the mark could not be written: %v", k)
+	}
+}
+
+// A dry run tells what it leaves undone in the order in which it is done.
+func TestADryRunTellsOfTheTaintFirst(t *testing.T) {
+	f := controllertest.RunningPods(t)
+	n := controllertest.SpotNotice(f.World)
+	var log bytes.Buffer
+	c := f.Interruption(f.World.Ports(fake.Fault{}))
+	c.Log = slog.New(slog.NewTextHandler(&log, nil))
+	c.Permission = func(context.Context) (bool, error) { return false, nil }
+	if err := c.HandleNotices(context.Background(), n); err != nil {
+		t.Fatal(err)
+	}
+	var told []string
+	for line := range strings.Lines(log.String()) {
+		if _, action, is := strings.Cut(line, "dry-run: "); is {
+			told = append(told, strings.Trim(strings.Join(strings.Fields(action)[:2], " "), `"`))
+		}
+	}
+	want := []string{"taint node", "mark 1", "annotate NodeClaim", "delete NodeClaim", "wake provision", "wake lifecycle",
+		"record event", "record event"}
+	if !slices.Equal(told, want) {
+		t.Errorf("a dry run tells %q, want %q", told, want)
 	}
 }
 
