@@ -102,7 +102,6 @@ func TestFilesThatMakeNoSense(t *testing.T) {
 		"two prices":           {good, plainPool + "---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: o}\nspec: {price: '1', priceAdjustment: '+1%', requirements: []}", "pools.yaml:6: NodeOverlay o: spec.price and priceAdjustment are both given"},
 		"a price in words":     {good, plainPool + "---\napiVersion: karpenter.sh/v1alpha1\nkind: NodeOverlay\nmetadata: {name: o}\nspec: {price: cheap, requirements: []}", `spec.price is "cheap"; write USD per hour like 0.05`},
 		"a buffer of nothing":  {good, plainPool + "---\napiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: b}\nspec: {replicas: 1}", "pools.yaml:6: CapacityBuffer b: spec.podTemplateRef and scalableRef are both missing"},
-		"a buffer of a ghost":  {good, plainPool + "---\napiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: b}\nspec: {replicas: 1, scalableRef: {kind: Deployment, name: ghost}}", "CapacityBuffer b: there is neither a PodTemplate nor a group of pods in namespace default"},
 		"a limit that is none": {good, strings.Replace(plainPool, "spec: {", "spec: {limits: {cpu: much}, ", 1), "much is no quantity"},
 	} {
 		code, out, progress := run("plan", "-f", written(t, c.w, c.pools), "-o", "json")
@@ -116,6 +115,30 @@ func TestFilesThatMakeNoSense(t *testing.T) {
 	}
 	if code, out, progress := run("plan", "-f", written(t, good, plainPool), "--types", empty); code != 2 || out != "" || !strings.Contains(progress, "it holds no instance types") {
 		t.Errorf("an empty catalog: exit %d, %s%s", code, out, progress)
+	}
+}
+
+// A CapacityBuffer for which no room can be kept keeps nothing else from its plan, and is told with the reason.
+func TestBuffersThatAreLeftOut(t *testing.T) {
+	for name, c := range map[string]struct{ spec, want string }{
+		"no workload":         {"replicas: 1, scalableRef: {kind: Deployment, name: ghost}", "there is no Deployment default/ghost"},
+		"no PodTemplate":      {"replicas: 1, podTemplateRef: {name: ghost}", "there is no PodTemplate default/ghost"},
+		"another kind":        {"replicas: 1, scalableRef: {apiGroup: argoproj.io, kind: Rollout, name: ghost}", "scalableRef names a Rollout of group"},
+		"another controller":  {"replicas: 1, podTemplateRef: {name: spare}, provisioningStrategy: example.com/best-effort", `its provisioning strategy "example.com/best-effort" belongs to another controller`},
+		"an unknown strategy": {"replicas: 1, podTemplateRef: {name: spare}, provisioningStrategy: joiner.sh/frozen", `"joiner.sh/frozen" is none of`},
+		"stopped instances":   {"replicas: 1, podTemplateRef: {name: spare}, provisioningStrategy: joiner.sh/stopped-capacity", "it keeps stopped instances"},
+	} {
+		pools := plainPool + "---\napiVersion: v1\nkind: PodTemplate\nmetadata: {name: spare}\ntemplate: {spec: {" + small + "}}\n" +
+			"---\napiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: b}\nspec: {" + c.spec + "}\n" +
+			"---\napiVersion: autoscaling.x-k8s.io/v1beta1\nkind: CapacityBuffer\nmetadata: {name: whole}\nspec: {replicas: 1, podTemplateRef: {name: spare}}\n"
+		code, out, progress := run("plan", "-f", written(t, grouped(small), pools), "-o", "json")
+		if code != 0 || !strings.Contains(out, `"default/capacity-buffer-whole": 1`) || !strings.Contains(out, `"g": 1`) {
+			t.Errorf("%s: the rest is not planned: exit %d, %s%s", name, code, out, progress)
+		}
+		if !strings.Contains(progress, "CapacityBuffer default/b is left out: ") || !strings.Contains(progress, c.want) ||
+			strings.Contains(progress, "default/whole") {
+			t.Errorf("%s: want %q, says %q", name, c.want, progress)
+		}
 	}
 }
 

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
+	"joiner.sh/pkg/api/autoscaling/v1beta1"
 	awsv1 "joiner.sh/pkg/api/aws/v1"
 	api "joiner.sh/pkg/api/v1"
 	"joiner.sh/pkg/model/buffers"
@@ -54,11 +55,7 @@ func WorkloadSnapshot(f workload.File, c instancetypes.Catalog) (cluster.Snapsho
 	for i := range f.Pods {
 		s.Pods = append(s.Pods, withVolumes(waitingPod(&f.Pods[i]), f.Pods[i].Spec, nil, 0, storage))
 	}
-	kept, err := bufferPods(f)
-	if err != nil {
-		return s, err
-	}
-	s.Pods = append(s.Pods, kept...)
+	s.Pods = append(s.Pods, buffers.VirtualPods(fileBuffers(f))...)
 	if err := addNodes(&s, f); err != nil {
 		return s, err
 	}
@@ -96,37 +93,48 @@ func filePool(f workload.File, given api.NodePool, classes []instancetypes.Class
 	return out
 }
 
-// bufferPods are the pods that CapacityBuffers keep room for.
-func bufferPods(f workload.File) ([]cluster.Pod, error) {
+// fileBuffers are the CapacityBuffers of the workload with what they refer to.
+func fileBuffers(f workload.File) []buffers.Buffer {
 	var all []buffers.Buffer
 	for i := range f.Buffers {
 		b := buffers.Buffer{Object: f.Buffers[i].DeepCopy()}
-		t, scale := f.BufferTemplate(b.Object)
-		if t == nil {
-			return nil, fmt.Errorf("CapacityBuffer %s: there is neither a PodTemplate nor a group of pods in namespace %s of the name that it refers to", b.Object.Name, b.Object.Namespace)
-		}
-		b.Template, b.Scale = translate.Template(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
 		b.Object.UID = types.UID(workload.PodUID(b.Object.Namespace, b.Object.Name))
 		b.Object.CreationTimestamp = metav1.NewTime(workload.CreationTime())
-		if why := workload.SpecRefusals(t.Spec); len(why) > 0 {
-			b.Template.Unmodelled, b.Template.Need = append(b.Template.Unmodelled, why...), b.Template.Need.Times(0)
+		if t, scale := f.BufferTemplate(b.Object); t != nil {
+			b.Template, b.Scale = translate.Template(b.Object.Namespace, *t), int32(min(scale, workload.MostPods))
+			if why := workload.SpecRefusals(t.Spec); len(why) > 0 {
+				b.Template.Unmodelled, b.Template.Need = append(b.Template.Unmodelled, why...), b.Template.Need.Times(0)
+			}
 		}
 		all = append(all, b)
 	}
 	buffers.ShareOut(all)
-	return buffers.VirtualPods(all), nil
+	return all
 }
 
-// manifestWarnings tell what of the workload's manifests is not applied, and why. Mistakes in buffers are errors of
-// Snapshot.
+// bufferWarnings tell which CapacityBuffers the plan keeps no room for, and why.
+func bufferWarnings(f workload.File) (out []string) {
+	for _, b := range fileBuffers(f) {
+		why := b.Refusal()
+		if why == "" && b.Object.Strategy() == v1beta1.StrategyStopped {
+			why = "it keeps stopped instances, which a plan of files does not have"
+		}
+		if why != "" {
+			out = append(out, fmt.Sprintf("CapacityBuffer %s/%s is left out: %s", b.Object.Namespace, b.Object.Name, why))
+		}
+	}
+	return out
+}
+
+// manifestWarnings tell what of the workload's manifests is not applied, and why.
 func manifestWarnings(f workload.File, c instancetypes.Catalog) []string {
+	out := bufferWarnings(f)
 	f = workload.File{Manifests: f.Manifests}
 	f.Buffers = nil
 	s, err := WorkloadSnapshot(f, c)
 	if err != nil {
-		return nil // packing says so
+		return out // packing says so
 	}
-	var out []string
 	for _, v := range overlays.JudgeOverlays(s.Overlays,
 		overlays.OfferingsByPool(s, func(class string) []instancetypes.Type {
 			k, _ := s.ClassOf(class)

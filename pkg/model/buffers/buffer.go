@@ -162,12 +162,16 @@ func (b Buffer) replicaCount() (int32, conditionReason) {
 	return int32(wants), resolved
 }
 
+// Refusal says why the buffer stands for nothing, empty if it does not.
+func (b Buffer) Refusal() string { return b.findProblem().message }
+
 // findProblem says why the buffer stands for nothing, with an empty reason if it does not.
 func (b Buffer) findProblem() conditionReason {
 	spec := &b.Object.Spec
 	switch {
 	case !b.Object.Mine():
-		return conditionReason{v1beta1.ReasonResolutionFailed, "its provisioning strategy belongs to somebody else"}
+		return conditionReason{v1beta1.ReasonResolutionFailed,
+			fmt.Sprintf("its provisioning strategy %.80q belongs to another controller", b.Object.Strategy())}
 	case b.Object.Strategy() != v1beta1.StrategyActive && b.Object.Strategy() != v1beta1.StrategyStopped:
 		return conditionReason{v1beta1.ReasonUnknownStrategy, fmt.Sprintf("spec.provisioningStrategy %.80q is none of %s and %s",
 			b.Object.Strategy(), v1beta1.StrategyActive, v1beta1.StrategyStopped)}
