@@ -149,7 +149,7 @@ func TestPoolsThatMakeNoSense(t *testing.T) {
 		"no class":            {"requirements: []", "requirements: [{key: karpenter.sh/capacity-type, operator: In, values: [free]}]", "karpenter.sh/capacity-type"},
 		"nothing is left":     {"requirements: []", "requirements: [{key: kubernetes.io/arch, operator: In, values: [s390x]}]", "no instance type meets its requirements"},
 		"static":              {"spec: {template", "spec: {replicas: 3, template", "it is static"},
-		"taint twice":         {"requirements: []", "requirements: [], taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule}]", "stands twice"},
+		"taint twice":         {"requirements: []", "requirements: [], taints: [{key: a, effect: NoSchedule}, {key: a, effect: NoSchedule}]", "stands more than once"},
 		"a limit of zero":     {"spec: {template", "spec: {limits: {cpu: 0}, template", "limit cpu 0 would be exceeded"},
 		"a limit below zero":  {"spec: {template", "spec: {limits: {nodes: -1}, template", "limit nodes -1 would be exceeded"},
 		"minValues too large": {"requirements: []", "requirements: [{key: kubernetes.io/arch, operator: Exists, minValues: 50}]", "minValues"},

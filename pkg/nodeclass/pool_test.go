@@ -84,7 +84,11 @@ func TestProblemsOfAPool(t *testing.T) {
 		{"taint twice", func(s *v1.NodeClaimTemplate) {
 			s.Spec.Taints = []corev1.Taint{{Key: "a", Effect: "NoSchedule", Value: "1"}, {Key: "a", Effect: "NoExecute"}}
 			s.Spec.StartupTaints = []corev1.Taint{{Key: "a", Effect: "NoSchedule", Value: "2"}}
-		}, "taint a:NoSchedule stands twice in taints and startupTaints: remove one"},
+		}, "taint a:NoSchedule stands more than once in taints and startupTaints: leave one"},
+		{"taint three times", func(s *v1.NodeClaimTemplate) {
+			a := corev1.Taint{Key: "a", Effect: "NoSchedule"}
+			s.Spec.Taints, s.Spec.StartupTaints = []corev1.Taint{a, a}, []corev1.Taint{a}
+		}, "taint a:NoSchedule stands more than once in taints and startupTaints: leave one"},
 		{"pool as requirement", func(s *v1.NodeClaimTemplate) {
 			s.Spec.Requirements = []v1.Requirement{{Key: "karpenter.sh/nodepool", Operator: "Exists"}}
 		}, "requirements may not hold karpenter.sh/nodepool: it is set for every node of the pool"},

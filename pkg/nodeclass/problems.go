@@ -16,13 +16,12 @@ import (
 func PoolProblems(p *v1.NodePool) []string {
 	spec := p.Spec.Template.Spec
 	var out []string
-	seen := map[string]bool{}
+	stands := map[string]int{}
 	for _, t := range slices.Concat(spec.Taints, spec.StartupTaints) {
 		key := t.Key + ":" + string(t.Effect)
-		if seen[key] {
-			out = append(out, "taint "+key+" stands twice in taints and startupTaints: remove one")
+		if stands[key]++; stands[key] == 2 {
+			out = append(out, "taint "+key+" stands more than once in taints and startupTaints: leave one")
 		}
-		seen[key] = true
 		out = append(out, taintProblems(t)...)
 	}
 	labels := p.Spec.Template.Labels
