@@ -142,6 +142,29 @@ func TestBuffersThatAreLeftOut(t *testing.T) {
 	}
 }
 
+// What the API server would refuse is a field of the object that is made, whatever it is made of.
+func TestRefusedFieldsOfWhatIsMade(t *testing.T) {
+	const options, terms = "metadataOptions: {httpPutResponseHopLimit: 99}", "[{tags: {a: b}}]"
+	file := filepath.Join(t.TempDir(), "old.yaml")
+	if err := os.WriteFile(file, []byte("apiVersion: karpenter.k8s.aws/v1beta1\nkind: EC2NodeClass\nmetadata: {name: shared}\n"+
+		"spec: {amiFamily: AL2023, role: nodes, subnetSelectorTerms: "+terms+", securityGroupSelectorTerms: "+terms+", "+options+"}\n"+
+		"---\napiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: few}\n"+
+		"spec: {template: {spec: {nodeClassRef: {name: shared}, requirements: [], kubelet: {maxPods: 20}}}}\n"+
+		"---\napiVersion: karpenter.sh/v1beta1\nkind: NodePool\nmetadata: {name: many}\n"+
+		"spec: {template: {spec: {nodeClassRef: {name: shared}, requirements: []}}}\n"+
+		"---\napiVersion: karpenter.sh/v1alpha5\nkind: Provisioner\nmetadata: {name: inline}\n"+
+		"spec: {provider: {amiFamily: AL2023, instanceProfile: nodes, subnetSelector: {a: b}, securityGroupSelector: {a: b}, "+options+"}}\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	code, _, said := run("convert", "-f", file)
+	for _, object := range []string{"EC2NodeClass shared", "EC2NodeClass shared-few, made of NodePool few",
+		"EC2NodeClass inline, made of Provisioner inline"} {
+		if !strings.Contains(said, ": "+object+": spec.metadataOptions.httpPutResponseHopLimit: the API server refuses it") {
+			t.Errorf("exit %d, nothing is said of %s: %s", code, object, said)
+		}
+	}
+}
+
 // NodePools that break a rule are not used, and the pod says so.
 func TestPoolsThatMakeNoSense(t *testing.T) {
 	for name, c := range map[string]struct{ from, to, why string }{

@@ -64,13 +64,21 @@ func (v *verdicts) addObject(judge *crdcheck.Judge, source manifest.Document, bo
 	if err != nil {
 		return err
 	}
+	key := head.Kind + " " + head.Metadata.Name
+	complain := func(field, format string, args ...any) string {
+		e := source.Errorf(field, format, args...)
+		if e.Object != key { // the field is one of what was made, and not of what the file has
+			e.Object = key + ", made of " + e.Object
+		}
+		return e.Error()
+	}
 	for _, field := range one.Unknown {
-		v.dropped = append(v.dropped, source.Errorf(field, "the API server drops it: %s %s has no such field",
-			head.APIVersion, head.Kind).Error())
+		v.dropped = append(v.dropped, complain(field, "the API server drops it: %s %s has no such field",
+			head.APIVersion, head.Kind))
 	}
 	for _, e := range one.Refused {
-		v.refused = append(v.refused, source.Errorf(e.Field, "the API server refuses it: %s", e.ErrorBody()).Error())
-		if key := head.Kind + " " + head.Metadata.Name; v.names[key] == "" {
+		v.refused = append(v.refused, complain(e.Field, "the API server refuses it: %s", e.ErrorBody()))
+		if v.names[key] == "" {
 			v.names[key] = e.Error()
 		}
 	}
