@@ -83,7 +83,8 @@ const LabelInstance = "joiner.sh/instance"
 const (
 	// TaintDisrupted has effect NoSchedule and stands on a node that is being disrupted or drained.
 	TaintDisrupted = "karpenter.sh/disrupted"
-	// TaintUnregistered has effect NoExecute; the kubelet brings it at boot and registration removes it.
+	// TaintUnregistered has effect NoExecute and stands on nodes whose user data, by Karpenter or users, starts them
+	// with it; registration removes it.
 	TaintUnregistered = "karpenter.sh/unregistered"
 )
 

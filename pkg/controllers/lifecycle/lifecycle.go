@@ -81,7 +81,7 @@ func (l *Controller) Run(ctx context.Context, until time.Time) error {
 	defer l.sum.PutMetrics(l.Metrics)
 	l.Series.Begin(ctx)
 	l.observed = false
-	defer l.Series.Wait()          // last: nobody waits for it but the end of the invocation
+	defer l.Series.Wait()          // after the lease is given back: nobody else waits for what is sent
 	swept := l.sweepTemplates(ctx) // that this fails must not keep a drain waiting
 	l.failed, l.faults, l.took, l.examined = controllers.StepBackoff{}, controllers.StepBackoff{}, 0, time.Time{}
 	if l.Refusals == nil {

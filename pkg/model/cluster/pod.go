@@ -139,8 +139,8 @@ func (p Pod) Terminating() bool { return !p.Deleting.IsZero() }
 // Active reports whether the pod has neither ended nor is being deleted.
 func (p Pod) Active() bool { return !p.Terminal() && !p.Terminating() }
 
-// Provisionable reports whether a node should be found or made for the pod. Unlike the in-cluster
-// original it leaves out pods that are being deleted.
+// Provisionable reports whether a node should be found or made for the pod. Unlike in Karpenter that is not so for pods
+// that are being deleted.
 func (p Pod) Provisionable() bool {
 	return p.Unscheduled && p.NodeName == "" && p.Nominated == "" && p.Active() &&
 		p.Owner != OwnerDaemonSet && p.Owner != OwnerNode && !p.needsUnmanagedNode()

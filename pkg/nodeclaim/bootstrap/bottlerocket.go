@@ -15,7 +15,7 @@ import (
 type tomlTable = map[string]any
 
 // bottlerocketUserData writes the user's settings with ours put over them. Settings that Joiner does not know stay as
-// they are, also those under settings.kubernetes, which the in-cluster original loses.
+// they are, also those under settings.kubernetes, which Karpenter loses.
 func bottlerocketUserData(in Input) (string, error) {
 	doc := tomlTable{}
 	if err := toml.Unmarshal([]byte(in.UserData), &doc); err != nil {

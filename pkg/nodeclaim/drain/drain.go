@@ -184,7 +184,8 @@ func (s *DrainStep) requestEviction(p cluster.Pod, podBudgets *PodBudgets, t Dra
 	return ask
 }
 
-// drainGroup is the place of the pod in the order
+// drainGroup returns when the pod's turn is, from 0 on: pods come before critical ones, and within each of these those
+// of DaemonSets last.
 func drainGroup(p cluster.Pod) int {
 	g := 0
 	if p.Critical {

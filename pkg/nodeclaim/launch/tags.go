@@ -10,8 +10,8 @@ import (
 	"joiner.sh/pkg/model/lists"
 )
 
-// Tags on what is made in EC2. The two that name the claim are on the instance from the start, unlike in
-// the in-cluster original, so that an instance whose launch reply was lost is found and adopted.
+// Tags on what is made in EC2. The two that name the claim are on the instance from the start, unlike with Karpenter,
+// so that an instance whose launch reply was lost is found and adopted.
 const (
 	TagClusterName = awsv1.TagClusterName
 	TagNodePool    = awsv1.TagNodePool
