@@ -71,7 +71,7 @@ type App struct {
 	metrics    controllers.Metrics
 
 	refusals   lifecycle.EvictionBackoff // of evictions; outlives an invocation
-	aside      provision.Aside           // what decisions fail about; the same
+	provision  provision.ProcessState    // of the last invocations; the same
 	throttled  throttledRequests         // of the API server; the same
 	attention  pushAttention
 	disruption disruption.Cache // for the next pass of disrupt

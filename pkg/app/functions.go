@@ -48,7 +48,7 @@ func (a *App) Provision(ctx context.Context, event json.RawMessage) error {
 	}
 	defer a.beginInvocation(ctx)()
 	c := a.newProvision(info, leaseHolder(ctx))
-	c.Diary, c.Stamp, c.Aside = a.decisionLog(), a.passStamp(ctx), &a.aside
+	c.Diary, c.Stamp, c.Process = a.decisionLog(), a.passStamp(ctx), &a.provision
 	c.Refusals = a.throttled.total
 	c.Hints = a.attention.pushHints(a.set, event, time.Now())
 	defer func() { a.attention.away = time.Now() }()

@@ -88,7 +88,7 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 	f.World.RunApp("evil", 2, controllertest.PodOf(6500, 900))
 	p := watch(f)
 	f.World.Follower = &faults.Fault{Stage: cluster.StageOptions, About: "default/evil"}
-	p.Aside = &provision.Aside{}
+	p.Process = &provision.ProcessState{}
 	if err := p.Run(t.Context(), f.Once()); err != nil {
 		t.Fatal(err)
 	}
@@ -114,13 +114,13 @@ func TestAPassGoesOnWithoutThePodThatItFailsAbout(t *testing.T) {
 		t.Errorf("the replay gives another plan: %v\n%s", err, strings.Join(again.Lines, "\n"))
 	}
 	next := watch(f)
-	next.Aside = p.Aside
+	next.Process = p.Process
 	f.World.Advance(time.Minute)
 	if err := next.Run(t.Context(), f.Once()); err != nil || next.measured[metrics.Faults] != 0 || strings.Contains(next.log.String(), "Joiner itself failed") {
 		t.Errorf("the next pass tries again: %v, %v, %s", err, next.measured[metrics.Faults], next.log)
 	}
 	mended := watch(f)
-	mended.Aside, f.World.Follower = p.Aside, nil
+	mended.Process, f.World.Follower = p.Process, nil
 	f.World.Advance(10 * time.Minute)
 	if err := mended.Run(t.Context(), f.Once()); err != nil || mended.measured[metrics.ClaimsCreated] == 0 {
 		t.Errorf("after ten minutes it is not tried again: %v", err)

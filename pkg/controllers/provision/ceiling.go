@@ -25,8 +25,8 @@ func withPace(c *Controller, s cluster.Snapshot) cluster.Snapshot {
 	if c.Refusals == nil {
 		return s
 	}
-	c.Aside.pacing = c.Aside.pacing.Next(c.Refusals(), c.Aside.launched, c.Now())
-	if s.Pace = c.Aside.pacing.Most; s.Pace > 0 {
+	c.Process.pacing = c.Process.pacing.Next(c.Refusals(), c.Process.launched, c.Now())
+	if s.Pace = c.Process.pacing.Most; s.Pace > 0 {
 		c.Log.Warn("launches slowed down", "because", "the API server refuses requests as too many (429)", "mostNodes",
 			s.Pace)
 	}

@@ -34,7 +34,7 @@ type lateDecision struct {
 // demandMilliseconds returns how much of a core's time all pods of a pass may take before anything is searched for, a
 // power of two; 0 where no limit is known. After a decision that took too long it is less.
 func demandMilliseconds(ctx context.Context, c *Controller) int {
-	late := c.Aside.late
+	late := c.Process.late
 	isLate := late.milliseconds > 0 && c.Now().Before(late.until)
 	end, limited := ctx.Deadline()
 	switch {
@@ -56,7 +56,7 @@ func demandMilliseconds(ctx context.Context, c *Controller) int {
 // decideAndLog makes the plan and logs it; false where that takes too long.
 func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start time.Time) (provisioning.Decision,
 	bool) {
-	s.Aside = c.Aside.list
+	s.Aside = c.Process.aside
 	s.Rules.PackingMilliseconds = c.packingMilliseconds(ctx, s.Pods)
 	s.Rules.DemandMilliseconds = demandMilliseconds(ctx, c)
 	if all := s.Rules.DemandMilliseconds; all > 0 {
@@ -66,7 +66,7 @@ func (c *Controller) decideAndLog(ctx context.Context, s cluster.Snapshot, start
 	if !ok {
 		return decided, false
 	}
-	c.Aside.list = decided.Aside
+	c.Process.aside = decided.Aside
 	c.logPlan(decided.Plan)
 	c.sum.NoteMissedHints(c.Hints, start, controllers.LaunchedFor(s, decided.Plan.Launches))
 	if len(decided.Plan.Faults) > 0 { // what comes next may fail as well
@@ -85,7 +85,7 @@ func decideInTime(ctx context.Context, c *Controller, s cluster.Snapshot) (out p
 		if _, late := said.(cluster.OutOfTime); late {
 			now := c.Now()
 			work := max(leastDemand, s.Rules.DemandBudget()/lessWhenLate)
-			c.Aside.late = lateDecision{work, now.Add(lessFor)}
+			c.Process.late = lateDecision{work, now.Add(lessFor)}
 			c.Log.Warn("the decision takes too long: the next one leaves out the pods that are most work, of the "+
 				"namespaces that are most", "milliseconds", work)
 		} else if said != nil {

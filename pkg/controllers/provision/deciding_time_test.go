@@ -45,7 +45,7 @@ func TestADecisionThatTakesTooLongIsAboutLessTheNextTime(t *testing.T) {
 		}
 		p := f.World.Ports(fake.Fault{})
 		c := f.Provision(p)
-		c.Now, c.VCPUs, c.Aside = time.Now, 0.3, &provision.Aside{}
+		c.Now, c.VCPUs, c.Process = time.Now, 0.3, &provision.ProcessState{}
 		f.World.Follower = sleepyPods{"evil", &slept}
 		ctx, end := context.WithTimeout(t.Context(), time.Minute)
 		defer end()

@@ -30,7 +30,7 @@ func besideUsual(t testing.TB, more ...cluster.Pod) cluster.Snapshot {
 	for _, name := range manypods.Namespaces(2000) {
 		s.Namespaces = append(s.Namespaces, cluster.Namespace{Name: name, Labels: map[string]string{"kubernetes.io/metadata.name": name}})
 	}
-	c := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: 512. / 1769, Aside: &Aside{}}
+	c := &Controller{Deps: controllers.Deps{Now: time.Now}, VCPUs: 512. / 1769, Process: &ProcessState{}}
 	ctx, end := context.WithTimeout(t.Context(), time.Minute)
 	defer end()
 	s.Rules.PackingMilliseconds = c.packingMilliseconds(ctx, s.Pods)

@@ -14,10 +14,10 @@ import (
 	"joiner.sh/pkg/provisioning/ceiling"
 )
 
-// Aside holds what decisions of a process fail about, or the API server refuses, and are taken without, and how fast
-// the process launches. It outlives an invocation; the zero value is ready.
-type Aside struct {
-	list     []cluster.Aside
+// ProcessState is what an invocation leaves to the next one of its process: what decisions fail about, or the API
+// server refuses, and are taken without, and how fast the process launches. The zero value is ready.
+type ProcessState struct {
+	aside    []cluster.Aside
 	refused  refusedClaims
 	pacing   ceiling.Pacing
 	launched int // nodes, by the last pass

@@ -65,7 +65,7 @@ type Controller struct {
 
 	Refusals func() int // requests that the API server refused as too many, of this process; nil: nobody counts
 
-	Aside *Aside // what decisions fail about, shared by the invocations of a process; nil for this one's own
+	Process *ProcessState // shared by the invocations of a process; nil for this one's own
 
 	said    string          // the plan that was logged last
 	known   map[string]bool // pods, by UID, that waited when it looked last
@@ -82,8 +82,8 @@ type Controller struct {
 // that fails is tried again later, and all others go on; what did not succeed in the end is the error.
 func (c *Controller) Run(ctx context.Context, until time.Time) error {
 	defer c.sum.PutMetrics(c.Metrics)
-	if c.Aside == nil {
-		c.Aside = &Aside{}
+	if c.Process == nil {
+		c.Process = &ProcessState{}
 	}
 	w := controllers.Watcher{Lease: c.Watch, Name: controllers.WatchLeaseName("provision"), Holder: c.Holder,
 		Log: c.Log, Permission: c.Permission}
@@ -175,7 +175,7 @@ func (c *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 		if s, err = c.readSnapshot(ctx); err != nil {
 			return false, err
 		}
-		s.Pace = c.Aside.pacing.Most
+		s.Pace = c.Process.pacing.Most
 	}
 	s = withPurchaseBrake(ctx, c, s)
 	controllers.NoteStage(ctx, controllers.StageDeciding)
@@ -200,7 +200,7 @@ func (c *Controller) runLocked(ctx context.Context) (busy bool, err error) {
 	decided, seen, started, startErr := startStopped(ctx, c, &s, decided, start)
 	c.failed.NoteOutcome(ctx, "stopped capacity", startErr, c.Now())
 	changed, made := c.applyPlan(ctx, &s, decided)
-	c.Aside.launched = launched + len(made.launched)
+	c.Process.launched = launched + len(made.launched)
 	changed += started
 	controllers.NoteStage(ctx, controllers.StageRecording)
 	unplaced, help := unplacedWithHelp(c, s, decided, launched+changed > 0)
@@ -233,7 +233,7 @@ func (c *Controller) readSnapshot(ctx context.Context) (cluster.Snapshot, error)
 		return s, err
 	}
 	s, err = controllers.WithVolumes(ctx, c.Read, s, provisioning.MayEmpty)
-	return c.Aside.refused.withoutRefused(s), err
+	return c.Process.refused.withoutRefused(s), err
 }
 
 // applyPlan deletes, annotates and launches what was decided, and brings s up to date. It returns how many NodeClaims

@@ -44,7 +44,7 @@ func withPurchaseBrake(ctx context.Context, c *Controller, s cluster.Snapshot) c
 	}
 	unused, used := binpack.UnusedNodes(s)
 	braked := slices.ContainsFunc(s.Unavailable, instancetypes.UnavailableOffering.LeavesOut)
-	unused, seen := c.Aside.unused.add(unused, used, c.Now())
+	unused, seen := c.Process.unused.add(unused, used, c.Now())
 	if len(unused) == 0 && (!braked || len(used) == 0) {
 		return s
 	}
@@ -55,8 +55,8 @@ func withPurchaseBrake(ctx context.Context, c *Controller, s cluster.Snapshot) c
 		}
 		return err
 	})
-	if c.Aside.unused.unnoted = unused; noted {
-		c.Aside.unused.unnoted = nil
+	if c.Process.unused.unnoted = unused; noted {
+		c.Process.unused.unnoted = nil
 		s.Unavailable = slices.DeleteFunc(slices.Clone(s.Unavailable), instancetypes.UnavailableOffering.LeavesOut)
 	}
 	s.Unavailable = slices.Concat(s.Unavailable, seen)

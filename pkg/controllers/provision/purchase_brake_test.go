@@ -61,10 +61,10 @@ func TestTheBrakeHoldsWhileNothingCanBeNoted(t *testing.T) {
 		return n.Labels["node.kubernetes.io/instance-type"] == refused
 	}
 	f.World.RunApp("web", 1, controllertest.PodOf(1500, 3000))
-	process, bought, told := &provision.Aside{}, map[string]string{}, false
+	process, bought, told := &provision.ProcessState{}, map[string]string{}, false
 	for range 60 {
 		c := f.Provision(f.World.Ports(fake.Fault{}))
-		c.Brake, c.Aside = throttledBrake{c.Brake}, process
+		c.Brake, c.Process = throttledBrake{c.Brake}, process
 		err := c.Run(t.Context(), f.Once())
 		if told = told || errors.Is(err, errThrottled); err != nil && !errors.Is(err, errThrottled) {
 			t.Fatal(err)

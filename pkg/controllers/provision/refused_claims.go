@@ -121,6 +121,6 @@ func (l *claimLauncher) noteRefusedClaim(want plan.Launch, err error) error {
 	}
 	l.p.Log.Warn("the API server refuses a NodeClaim; its pods are planned without what it refuses", "pods",
 		plan.NamePods(want.Pods), "labels", labels, "error", err)
-	l.p.Aside.refused.noteRefusal(l.s, want, labels, err.Error())
+	l.p.Process.refused.noteRefusal(l.s, want, labels, err.Error())
 	return nil
 }

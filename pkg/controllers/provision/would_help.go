@@ -51,7 +51,7 @@ func unplacedWithHelp(c *Controller, s cluster.Snapshot, decided provisioning.De
 	unplaced = interruption.WithoutRunning(s, decided.Replacements, decided.Plan).Unplaced
 	if !busy {
 		_ = c.Shield().Do("what would help", func() error { // logged
-			help = c.Aside.help.find(s, unplaced)
+			help = c.Process.help.find(s, unplaced)
 			return nil
 		})
 	}
