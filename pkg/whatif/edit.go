@@ -84,8 +84,10 @@ type ChangeEffect struct {
 	// what new nodes cost more than without the change, USD per hour; below zero for what is saved
 	AddsUSD float64 `json:"addsUSD"`
 	// other pods that get a node too, namespace/name, sorted
-	Others  []string `json:"others,omitempty"`
-	landing landing
+	Others []string `json:"others,omitempty"`
+	// other pods that get no node any more, because the pod takes what they would get, namespace/name, sorted
+	Displaced []string `json:"displaced,omitempty"`
+	landing   landing
 }
 
 // String says the change and what it brings in a sentence without a full stop.
@@ -96,12 +98,17 @@ func (c Change) String() string {
 	} else if n > 1 {
 		out += fmt.Sprintf(", and %d other pods get a node too, such as %s", n, c.Others[0])
 	}
+	if n := len(c.Displaced); n == 1 {
+		out += ", but " + c.Displaced[0] + " gets no node any more"
+	} else if n > 1 {
+		out += fmt.Sprintf(", but %d other pods get no node any more, such as %s", n, c.Displaced[0])
+	}
 	return out
 }
 
 // Answer holds the changes that would change the answer.
 type Answer struct {
-	// the cheapest first; each does nothing without any part of it
+	// first those without displaced pods, the cheapest of them first; each does nothing without any part of it
 	Changes []Change `json:"changes,omitempty"`
 	// edits that do not help alone
 	Tried []Edit `json:"tried,omitempty"`

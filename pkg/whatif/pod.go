@@ -164,10 +164,13 @@ func (pl *placing) answer(s cluster.Snapshot) (out ChangeEffect, placed bool) {
 	}
 	out.AddsUSD = p.TotalPrice() - before.TotalPrice()
 	name := func(u plan.Unplaced) string { return u.Pod }
-	still := lists.Set(p.Unplaced, name)
-	out.Others = lists.Of(lists.Where(before.Unplaced,
-		func(u plan.Unplaced) bool { return u.Pod != pl.key && !still[u.Pod] }), name)
-	slices.Sort(out.Others)
+	notIn := func(all, known []plan.Unplaced) []string {
+		has := lists.Set(known, name)
+		pods := lists.Of(lists.Where(all, func(u plan.Unplaced) bool { return u.Pod != pl.key && !has[u.Pod] }), name)
+		slices.Sort(pods)
+		return pods
+	}
+	out.Others, out.Displaced = notIn(before.Unplaced, p.Unplaced), notIn(p.Unplaced, before.Unplaced)
 	return out, true
 }
 

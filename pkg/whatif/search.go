@@ -154,10 +154,11 @@ func (q *question) search(all []family) (a Answer) {
 	return a
 }
 
-// compareChanges puts the cheapest first, of equal ones that which touches the fewest.
+// compareChanges puts first what leaves the fewest others without a node, then the cheapest, of equal ones that which
+// touches the fewest.
 func compareChanges(a, b Change) int {
 	const part = 1e6 // of a USD: sums of the same prices differ in their last digits
-	return cmp.Or(cmp.Compare(len(a.Edits), len(b.Edits)),
+	return cmp.Or(cmp.Compare(len(a.Edits), len(b.Edits)), cmp.Compare(len(a.Displaced), len(b.Displaced)),
 		cmp.Compare(math.Round(a.AddsUSD*part), math.Round(b.AddsUSD*part)),
 		cmp.Compare(len(a.Others), len(b.Others)), strings.Compare(a.String(), b.String()))
 }
