@@ -93,6 +93,16 @@ func (p *statePorts) NoteUnusedNodes(ctx context.Context, unused []instancetypes
 	})
 }
 
+// classRestsUntil is the time until which a class is left alone because its nodes never became usable, zero for none.
+func (s *productState) classRestsUntil() (until time.Time) {
+	for _, m := range s.activeUnused() {
+		if m.Class() != "" && m.LeavesOut() && m.Until.After(until) {
+			until = m.Until
+		}
+	}
+	return until
+}
+
 // activeUnused are the marks about nodes that were bought in vain.
 func (s *productState) activeUnused() (out []instancetypes.UnavailableOffering) {
 	for _, m := range s.unused {

@@ -14,7 +14,8 @@ const (
 )
 
 // runUntilEmpty runs until the list stays empty for as long as stay says, and says that an invariant is broken when it
-// does not become so in time.
+// does not become so in time. A class of which nodes never became usable in the storm is left alone for an hour: that
+// time is not counted.
 func (w *world) runUntilEmpty(limit, stay time.Duration, invariant string, list func() []string) {
 	const look = 10 * time.Second
 	good := time.Duration(0)
@@ -22,6 +23,9 @@ func (w *world) runUntilEmpty(limit, stay time.Duration, invariant string, list 
 		w.runUntil(time.Now().Add(look), w.network.admitRequest)
 		w.dropLate()
 		left := list()
+		if rests := w.state.classRestsUntil(); rests.Add(limit).After(end) && time.Now().Before(rests) {
+			end = rests.Add(limit)
+		}
 		if good += look; len(left) > 0 || time.Since(w.calmed) < echo {
 			good = 0
 		}
