@@ -126,7 +126,8 @@ func TestDrainsWithinPodBudgetsEnd(t *testing.T) {
 
 // addPodBudgets lets pods of each name go one by one, and returns how many budgets that are. It leaves out
 // those of which nobody but the packer knows where they may be. It also leaves out those that spread over labels such
-// as the capacity type: in one of 500 worlds the last node of such a domain goes, and they do not find out of it.
+// as the capacity type: in one of 500 worlds the last node of such a domain goes, and they do not find out of it. Nor has it a budget
+// for those that follow pods which stay until their node ends.
 func (w *world) addPodBudgets() (n int) {
 	kinds := map[string]bool{}
 	for i := range w.Snapshot.Pods {
@@ -135,9 +136,9 @@ func (w *world) addPodBudgets() (n int) {
 		app := p.Labels["app"]
 		_, known := kinds[app]
 		modelled := len(p.HostPorts)+len(p.VolumeZones)+len(p.Volumes) == 0 &&
-			!slices.ContainsFunc(p.Spread, func(s cluster.Spread) bool {
-				return s.Key != corev1.LabelTopologyZone && s.Key != corev1.LabelHostname
-			})
+			!w.followsUndrained(p) && !slices.ContainsFunc(p.Spread, func(s cluster.Spread) bool {
+			return s.Key != corev1.LabelTopologyZone && s.Key != corev1.LabelHostname
+		})
 		kinds[app] = modelled && (!known || kinds[app])
 	}
 	for app, modelled := range kinds {
@@ -149,6 +150,15 @@ func (w *world) addPodBudgets() (n int) {
 		}
 	}
 	return n
+}
+
+// followsUndrained reports whether the pod must be beside a pod that ends with its node.
+func (w *world) followsUndrained(p *cluster.Pod) bool {
+	return slices.ContainsFunc(p.Affinity, func(t cluster.AffinityTerm) bool {
+		return slices.ContainsFunc(w.Snapshot.Pods, func(o cluster.Pod) bool {
+			return t.Selector.Matches(o.Labels) && !o.IsDrained()
+		})
+	})
 }
 
 // addSelfAffinity has the pods of each name share the domain that they share already.
@@ -184,7 +194,7 @@ func (w *world) drainOneByOne(claims []string, seed uint64) (stay []string) {
 		for i := range w.Snapshot.Pods {
 			p := &w.Snapshot.Pods[i]
 			switch {
-			case !names[p.NodeName] || !p.Reschedulable() || tolerates(p):
+			case !names[p.NodeName] || !p.Reschedulable() || !p.IsDrained():
 			case w.mayEvict(p):
 				p.NodeName, p.Unscheduled, more = "", true, true
 			default:
@@ -194,13 +204,6 @@ func (w *world) drainOneByOne(claims []string, seed uint64) (stay []string) {
 		w.bindToEmptiest(seed)
 	}
 	return stay
-}
-
-// tolerates reports whether the pod tolerates the taint of nodes that are drained, so that it ends with its node.
-func tolerates(p *cluster.Pod) bool {
-	return slices.ContainsFunc(p.Tolerations, func(t cluster.Toleration) bool {
-		return t.Tolerates(cluster.Taint{Key: v1.TaintDisrupted, Effect: "NoSchedule"})
-	})
 }
 
 // mayEvict reports whether the budgets of the pod let it go while those wait that wait.

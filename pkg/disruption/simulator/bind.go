@@ -35,12 +35,23 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 		}
 	}
 	var following []*cluster.Pod
+	retry := func() {
+		failed := map[*podClass]bool{}
+		following = slices.DeleteFunc(following, func(p *cluster.Pod) bool {
+			class := sim.classOf(p)
+			failed[class] = failed[class] || !bindToEmptiest(sim, p)
+			return !failed[class]
+		})
+	}
 	for _, p := range pods {
 		if !sim.blind && hasUnmodelledConstraints(p) {
 			continue
 		}
 		switch {
 		case bindToEmptiest(sim, p):
+			if sim.retries {
+				retry()
+			}
 		case len(p.Affinity) > 0:
 			following = append(following, p)
 		default:
@@ -50,12 +61,8 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 			return left
 		}
 	}
-	for _, p := range following {
-		if !bindToEmptiest(sim, p) {
-			left = append(left, p)
-		}
-	}
-	return left
+	retry()
+	return append(left, following...)
 }
 
 // bindToEmptiest puts the pod onto the emptiest node that takes it, if one does. Of a pod with constraints that nobody
@@ -103,11 +110,18 @@ func (sim *Simulator) Unschedulable(pods []*cluster.Pod, planned map[string]stri
 	if tight {
 		orders = append(orders, size, func(x, y *cluster.Pod) int { return size(y, x) })
 	}
+	ways := []bool{false} // whether pods are tried again at once
+	if slices.ContainsFunc(pods, func(p *cluster.Pod) bool { return len(p.Affinity) > 0 }) {
+		ways = append(ways, true)
+	}
+	defer func() { sim.retries = false }()
 	for _, order := range orders {
 		sorted := slices.SortedFunc(slices.Values(pods), order)
-		if left := sim.unschedulableEitherWay(sorted,
-			func() []*cluster.Pod { return sim.Bind(sorted, planned) }); len(left) > 0 {
-			return left
+		for _, sim.retries = range ways {
+			if left := sim.unschedulableEitherWay(sorted,
+				func() []*cluster.Pod { return sim.Bind(sorted, planned) }); len(left) > 0 {
+				return left
+			}
 		}
 	}
 	return nil

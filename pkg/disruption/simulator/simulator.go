@@ -47,6 +47,7 @@ type Simulator struct {
 	steps      []step
 	looks      int  // for each pod that was bound: the nodes that admit it
 	blind      bool // no pod goes where the packer put it
+	retries    bool // pods that must be beside others are tried again after each that comes, not after all
 }
 
 // podName is a pod's key without making a text of it.

@@ -35,7 +35,7 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 		}
 	}
 	for _, p := range pods {
-		if !p.drained() || !p.budgeted() {
+		if !p.IsDrained() || !p.budgeted() {
 			continue
 		}
 		mine := o.podBudgets.Selecting(p)
@@ -57,7 +57,7 @@ func (o Obstacles) Of(pods []*Pod) (word, why string) {
 // never allows it, or two select it, and the eviction API takes no such pod. A pod that a drain does not evict, but
 // leaves to end with its node, is not held back.
 func (o Obstacles) Unevictable(p *Pod) bool {
-	if !p.drained() || !p.budgeted() {
+	if !p.IsDrained() || !p.budgeted() {
 		return false
 	}
 	mine := o.podBudgets.Selecting(p)
@@ -69,7 +69,7 @@ func (o Obstacles) Unevictable(p *Pod) bool {
 func (o Obstacles) BudgetBelow(pods []*Pod, least int32) *PodDisruptionBudget {
 	count := map[*PodDisruptionBudget]int32{}
 	for _, p := range pods {
-		if !p.drained() || !p.budgeted() {
+		if !p.IsDrained() || !p.budgeted() {
 			continue
 		}
 		for _, b := range o.podBudgets.Selecting(p) {
@@ -89,9 +89,9 @@ func (o Obstacles) BudgetBelow(pods []*Pod, least int32) *PodDisruptionBudget {
 // started, such as one whose image cannot be pulled.
 func (p *Pod) budgeted() bool { return p.Phase != "Pending" }
 
-// drained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its
+// IsDrained reports whether the pod is evicted when its node is drained: it is active, of a controller other than its
 // node, and does not tolerate the taint that drained nodes have.
-func (p *Pod) drained() bool {
+func (p *Pod) IsDrained() bool {
 	taint := Taint{Key: api.TaintDisrupted, Effect: "NoSchedule"}
 	return p.Active() && p.Owner != OwnerNode &&
 		!slices.ContainsFunc(p.Tolerations, func(t Toleration) bool { return t.Tolerates(taint) })

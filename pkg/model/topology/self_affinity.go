@@ -13,9 +13,10 @@ import (
 // RestrictSelfAffinity returns the snapshot in which pods that must share a domain with pods of their own kind ask for
 // the domains where these run, as far as PodDisruptionBudgets do not let all of them go at once. kube-scheduler lets
 // the first pod that moves nowhere else as long as the others run, and the budget lets no other go before that pod is
-// ready. It holds for pods that run, and for waiting ones of which others run on nodes that are marked for deletion. As
-// long as one of the others may be anywhere, all may: they follow it. Pods of nodes whose drain ends by force prefer
-// these domains, because the budget holds until that end. why has a sentence for each pod that has no choice, by key.
+// ready. It holds for pods that run, and for waiting ones of which others run on nodes that are marked for deletion.
+// Where one of the others may be anywhere, and is drained, all may: they follow it. Pods of nodes whose drain ends by
+// force prefer these domains, because the budget holds until that end. why has a sentence for each pod that has no
+// choice, by key.
 func RestrictSelfAffinity(s cluster.Snapshot) (restricted cluster.Snapshot, why map[string]string) {
 	if len(s.Budgets) == 0 {
 		return s, nil
@@ -31,10 +32,10 @@ func RestrictSelfAffinity(s cluster.Snapshot) (restricted cluster.Snapshot, why 
 			continue
 		}
 		forced := endsByForce(x.nodes[p.NodeName])
-		if p.NodeName == "" {
+		if waits(p) {
 			forced = k.forced
 		}
-		if k.budget == nil || p.NodeName == "" && !k.marked {
+		if k.budget == nil || waits(p) && !k.marked {
 			continue
 		}
 		if !cloned {
@@ -49,14 +50,26 @@ func RestrictSelfAffinity(s cluster.Snapshot) (restricted cluster.Snapshot, why 
 		}
 		why[p.Key()] = "it must be beside pods of its own kind, and PodDisruptionBudget " + k.budget.String() +
 			" does not let all of these go at once"
-		if slices.ContainsFunc(p.Spread, func(c cluster.Spread) bool { return !c.Soft && !c.IgnoreNodeAffinity }) {
-			// node affinity would say which nodes a spread counts
-			q.VolumeZones = withRequirements(p.VolumeZones, k.domains)
-		} else {
-			q.NodeAffinity = withRequirements(p.NodeAffinity, k.domains)
-		}
+		restrictPod(q, k.domains)
 	}
 	return restricted, why
+}
+
+// restrictPod has the pod ask for the domains. Its spreads count the nodes that they counted before: its node affinity
+// would say which.
+func restrictPod(p *cluster.Pod, domains []requirements.Requirement) {
+	honours := func(c cluster.Spread) bool { return !c.Soft && !c.IgnoreNodeAffinity }
+	if slices.ContainsFunc(p.Spread, honours) {
+		if len(p.NodeAffinity)+len(p.NodeSelector) > 0 {
+			p.VolumeZones = withRequirements(p.VolumeZones, domains)
+			return
+		}
+		p.Spread = slices.Clone(p.Spread)
+		for i := range p.Spread {
+			p.Spread[i].IgnoreNodeAffinity = true
+		}
+	}
+	p.NodeAffinity = withRequirements(p.NodeAffinity, domains)
 }
 
 // maxKinLooks caps the pods that are looked at in search of the kin of others, a second of work. Beyond it pods are not
@@ -93,9 +106,12 @@ func endsByForce(n cluster.StateNode) bool {
 		c.TerminationGrace != nil && (n.MarkedForDeletion() || c.Is(api.ConditionDrifted)))
 }
 
+// waits reports whether the pod has no node, or ends and its controller makes another of its name.
+func waits(p *cluster.Pod) bool { return p.NodeName == "" || p.Terminating() }
+
 // kinOf returns the kin of the pod, nil where its affinity is not about itself.
 func (x *kinIndex) kinOf(p *cluster.Pod) *kin {
-	if !p.Active() || p.Owner == cluster.OwnerDaemonSet {
+	if !p.Reschedulable() || p.Virtual {
 		return nil
 	}
 	group, is := x.selfAffinity(p)
@@ -137,24 +153,25 @@ func (x *kinIndex) findKin(group PodSelector, terms []cluster.AffinityTerm) *kin
 	var running []*cluster.Pod
 	least := int32(2) // of those that run: the first of them moves, and waits for the others
 	for _, p := range x.podsLike(group) {
-		if !group.Selects(p.Namespace, p.Labels) {
-			continue
-		}
-		if _, bound := x.selfAffinity(p); !bound {
-			return &kin{} // it may be anywhere
-		}
 		node := x.nodes[p.NodeName]
-		if node.Node == nil {
-			least = 1 // this one waits for them
-			continue
+		switch _, alike := x.selfAffinity(p); {
+		case !group.Selects(p.Namespace, p.Labels), waits(p) && !alike:
+		case waits(p):
+			least = 1 // it waits for those that run
+		case len(p.Affinity) == 0 && p.IsDrained():
+			return &kin{} // it may be anywhere
+		default:
+			running = append(running, p)
+			out.marked, out.forced = out.marked || node.MarkedForDeletion(), out.forced && endsByForce(node)
 		}
-		running = append(running, p)
-		out.marked, out.forced = out.marked || node.MarkedForDeletion(), out.forced && endsByForce(node)
 	}
 	if out.budget = x.obstacles.BudgetBelow(running, least); out.budget == nil {
 		return out
 	}
 	out.domains = x.findDomains(running, terms)
+	if !slices.ContainsFunc(out.domains, func(r requirements.Requirement) bool { return len(r.Values) > 0 }) {
+		return &kin{} // to kube-scheduler none runs
+	}
 	return out
 }
 
@@ -172,7 +189,7 @@ func (x *kinIndex) findDomains(running []*cluster.Pod, terms []cluster.AffinityT
 		}
 		slices.Sort(domains.Values)
 		domains.Values = slices.Compact(domains.Values)
-		domains.Present = len(domains.Values) == 0 // their nodes have lost the label: no node will do
+		domains.Present = len(domains.Values) == 0 // their nodes have lost this label, not others: no node will do
 		out = append(out, domains)
 	}
 	return out
@@ -214,7 +231,8 @@ func (x *kinIndex) labelled(key string) map[domainName][]*cluster.Pod {
 	for i := range x.s.Pods {
 		p := &x.s.Pods[i]
 		value, has := p.Labels[key]
-		if (has || key == "") && p.Active() && (p.NodeName == "" || x.nodes[p.NodeName].Node != nil) {
+		here := p.NodeName == "" || x.nodes[p.NodeName].Node != nil
+		if (has || key == "") && here && !p.Virtual && (p.Active() || p.Reschedulable()) {
 			for _, namespace := range []string{p.Namespace, ""} {
 				out[domainName{namespace, value}] = append(out[domainName{namespace, value}], p)
 			}
