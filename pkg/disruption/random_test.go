@@ -125,9 +125,9 @@ func TestDrainsWithinPodBudgetsEnd(t *testing.T) {
 }
 
 // addPodBudgets lets pods of each name go one by one, and returns how many budgets that are. It leaves out
-// those of which nobody but the packer knows where they may be. It also leaves out those that spread over labels such
-// as the capacity type: in one of 500 worlds the last node of such a domain goes, and they do not find out of it. Nor has it a budget
-// for those that follow pods which stay until their node ends.
+// those of which nobody but the packer knows where they may be, and those that follow pods which stay until their node
+// ends. It also leaves out those that spread over labels such as the capacity type: in one of 500 worlds the last node
+// of such a domain goes, and they do not find out of it.
 func (w *world) addPodBudgets() (n int) {
 	kinds := map[string]bool{}
 	for i := range w.Snapshot.Pods {

@@ -148,12 +148,11 @@ func TestALeaseInUseIsAskedForAgain(t *testing.T) {
 			passes++
 			return disruption.Plan{}, m
 		})
-		go func() {
-			time.Sleep(1500 * time.Millisecond)
+		time.AfterFunc(1500*time.Millisecond, func() {
 			if err := release(t.Context()); err != nil {
 				t.Error(err)
 			}
-		}()
+		})
 		if err := c.Run(t.Context(), time.Now().Add(5*time.Second)); err != nil || passes != 1 {
 			t.Errorf("%d passes, want 1: %v", passes, err)
 		}

@@ -35,14 +35,6 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 		}
 	}
 	var following []*cluster.Pod
-	retry := func() {
-		failed := map[*podClass]bool{}
-		following = slices.DeleteFunc(following, func(p *cluster.Pod) bool {
-			class := sim.classOf(p)
-			failed[class] = failed[class] || !bindToEmptiest(sim, p)
-			return !failed[class]
-		})
-	}
 	for _, p := range pods {
 		if !sim.blind && hasUnmodelledConstraints(p) {
 			continue
@@ -50,7 +42,7 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 		switch {
 		case bindToEmptiest(sim, p):
 			if sim.retries {
-				retry()
+				following = retryPods(sim, following)
 			}
 		case len(p.Affinity) > 0:
 			following = append(following, p)
@@ -61,8 +53,20 @@ func (sim *Simulator) bindSome(pods []*cluster.Pod, planned map[string]string, a
 			return left
 		}
 	}
-	retry()
-	return append(left, following...)
+	return append(left, retryPods(sim, following)...)
+}
+
+// retryPods binds those of the pods that find a node by now, and returns the others. The list given is used up.
+func retryPods(sim *Simulator, pods []*cluster.Pod) []*cluster.Pod {
+	if len(pods) == 0 {
+		return nil
+	}
+	failed := map[*podClass]bool{}
+	return slices.DeleteFunc(pods, func(p *cluster.Pod) bool {
+		class := sim.classOf(p)
+		failed[class] = failed[class] || !bindToEmptiest(sim, p)
+		return !failed[class]
+	})
 }
 
 // bindToEmptiest puts the pod onto the emptiest node that takes it, if one does. Of a pod with constraints that nobody

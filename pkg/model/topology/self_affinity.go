@@ -22,7 +22,7 @@ func RestrictSelfAffinity(s cluster.Snapshot) (restricted cluster.Snapshot, why 
 		return s, nil
 	}
 	x := &kinIndex{s: s, all: IndexNamespaces(s.Namespaces), kinds: map[string]*kin{},
-		byLabel: map[string]map[domainName][]*cluster.Pod{}, looks: maxKinLooks}
+		byLabel: map[string]map[labelValue][]*cluster.Pod{}, looks: maxKinLooks}
 	restricted, why = s, map[string]string{}
 	cloned := false
 	for i := range s.Pods {
@@ -58,10 +58,11 @@ func RestrictSelfAffinity(s cluster.Snapshot) (restricted cluster.Snapshot, why 
 // restrictPod has the pod ask for the domains. Its spreads count the nodes that they counted before: its node affinity
 // would say which.
 func restrictPod(p *cluster.Pod, domains []requirements.Requirement) {
+	also := [][]requirements.Requirement{domains}
 	honours := func(c cluster.Spread) bool { return !c.Soft && !c.IgnoreNodeAffinity }
 	if slices.ContainsFunc(p.Spread, honours) {
 		if len(p.NodeAffinity)+len(p.NodeSelector) > 0 {
-			p.VolumeZones = withRequirements(p.VolumeZones, domains)
+			p.VolumeZones = requirements.CombineAlternatives(p.VolumeZones, also)
 			return
 		}
 		p.Spread = slices.Clone(p.Spread)
@@ -69,7 +70,7 @@ func restrictPod(p *cluster.Pod, domains []requirements.Requirement) {
 			p.Spread[i].IgnoreNodeAffinity = true
 		}
 	}
-	p.NodeAffinity = withRequirements(p.NodeAffinity, domains)
+	p.NodeAffinity = requirements.CombineAlternatives(p.NodeAffinity, also)
 }
 
 // maxKinLooks caps the pods that are looked at in search of the kin of others, a second of work. Beyond it pods are not
@@ -89,14 +90,14 @@ type kinIndex struct {
 	s         cluster.Snapshot
 	all       Namespaces
 	kinds     map[string]*kin
-	byLabel   map[string]map[domainName][]*cluster.Pod // by key: pods that run or wait
+	byLabel   map[string]map[labelValue][]*cluster.Pod // by key: pods that run or wait
 	nodes     map[string]cluster.StateNode             // by name, once asked for
 	obstacles cluster.Obstacles
 	looks     int // that are left
 }
 
-// domainName names the pods with a value of a label, in one namespace, or in all where that is empty.
-type domainName struct{ namespace, value string }
+// labelValue is a value of a label in one namespace, or in all where that is empty.
+type labelValue struct{ namespace, value string }
 
 // endsByForce reports whether the node goes, or is to go, and its drain has an end whatever budgets say.
 func endsByForce(n cluster.StateNode) bool {
@@ -199,14 +200,14 @@ func (x *kinIndex) findDomains(running []*cluster.Pod, terms []cluster.AffinityT
 // fewest have. It returns none where that is more than may be looked at.
 func (x *kinIndex) podsLike(group PodSelector) (out []*cluster.Pod) {
 	namespace, _ := group.OfOneNamespace()
-	key, values, least := "", []string{""}, len(x.labelled("")[domainName{namespace, ""}])
+	key, values, least := "", []string{""}, len(x.labelled("")[labelValue{namespace, ""}])
 	for _, r := range group.Selector.Requirements {
 		if r.Operator() != requirements.In {
 			continue
 		}
 		some := 0
 		for _, value := range r.Values {
-			some += len(x.labelled(r.Key)[domainName{namespace, value}])
+			some += len(x.labelled(r.Key)[labelValue{namespace, value}])
 		}
 		if some < least {
 			key, values, least = r.Key, r.Values, some
@@ -216,17 +217,17 @@ func (x *kinIndex) podsLike(group PodSelector) (out []*cluster.Pod) {
 		return nil
 	}
 	for _, value := range values {
-		out = append(out, x.labelled(key)[domainName{namespace, value}]...)
+		out = append(out, x.labelled(key)[labelValue{namespace, value}]...)
 	}
 	return out
 }
 
 // labelled returns the pods that run or wait by their values of the label, or all where the key is empty.
-func (x *kinIndex) labelled(key string) map[domainName][]*cluster.Pod {
+func (x *kinIndex) labelled(key string) map[labelValue][]*cluster.Pod {
 	if out, known := x.byLabel[key]; known {
 		return out
 	}
-	out := map[domainName][]*cluster.Pod{}
+	out := map[labelValue][]*cluster.Pod{}
 	x.byLabel[key] = out
 	for i := range x.s.Pods {
 		p := &x.s.Pods[i]
@@ -234,21 +235,9 @@ func (x *kinIndex) labelled(key string) map[domainName][]*cluster.Pod {
 		here := p.NodeName == "" || x.nodes[p.NodeName].Node != nil
 		if (has || key == "") && here && !p.Virtual && (p.Active() || p.Reschedulable()) {
 			for _, namespace := range []string{p.Namespace, ""} {
-				out[domainName{namespace, value}] = append(out[domainName{namespace, value}], p)
+				out[labelValue{namespace, value}] = append(out[labelValue{namespace, value}], p)
 			}
 		}
-	}
-	return out
-}
-
-// withRequirements returns the alternatives, each with the requirements as well.
-func withRequirements(alternatives [][]requirements.Requirement,
-	also []requirements.Requirement) (out [][]requirements.Requirement) {
-	if len(alternatives) == 0 {
-		return [][]requirements.Requirement{also}
-	}
-	for _, term := range alternatives {
-		out = append(out, slices.Concat(term, also))
 	}
 	return out
 }

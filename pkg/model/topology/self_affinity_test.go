@@ -7,8 +7,8 @@ import (
 	"joiner.sh/pkg/testing/scenario"
 )
 
-// Pods ask for the domains of their kin as long as a budget keeps some of these there: not where all may go, not where
-// the affinity is about others, and not those whose drain ends by force.
+// Pods ask for the domains of their kin as long as a budget keeps some of these there: not where all may go, and not
+// where the affinity is about others.
 func TestRestrictSelfAffinity(t *testing.T) {
 	script := func(budget, lines string) []string {
 		return []string{"type m.m cpu=4000 mem=16384", "pool default",

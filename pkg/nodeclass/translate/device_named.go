@@ -159,7 +159,7 @@ func (d DeviceClaims) askOfNamed(p *cluster.Pod, name string, now, anew map[stri
 	case c.unread != "":
 		ask.refused = c.unread
 	default:
-		p.VolumeZones = combineAlternatives(p.VolumeZones, c.places)
+		p.VolumeZones = requirements.CombineAlternatives(p.VolumeZones, c.places)
 	}
 	return ask, now
 }

@@ -51,7 +51,7 @@ func (s Storage) allowedRequirements(namespace string, names []string, moves boo
 			problems = append(problems, err.Error())
 			continue
 		}
-		if out = combineAlternatives(out, one); len(out) > mostAlternatives {
+		if out = requirements.CombineAlternatives(out, one); len(out) > mostAlternatives {
 			return nil, append(problems, fmt.Sprintf("its volumes can be in more than %d combinations of places", mostAlternatives))
 		}
 	}
@@ -148,7 +148,7 @@ func (s Storage) ofClaim(namespace, name string, moves bool) ([][]requirements.R
 	out, err := ofTopologies(class.AllowedTopologies)
 	if node := c.Annotations[selectedNode]; node != "" && err == nil && !moves {
 		on := [][]requirements.Requirement{{requirements.Of(corev1.LabelHostname, node)}}
-		out = combineAlternatives(out, on)
+		out = requirements.CombineAlternatives(out, on)
 	}
 	return out, err
 }
@@ -217,43 +217,11 @@ func ofTopologies(terms []corev1.TopologySelectorTerm) ([][]requirements.Require
 	return out, nil
 }
 
-// combineAlternatives is the cross product of two lists of alternatives without those that contradict themselves. If
-// all do, they all stay, so that the pod fails where its placement is tried and the reason shows. Of those that mean
-// the same one stays: volumes of one storage class with terms that overlap would double them with each volume.
-func combineAlternatives(a, b [][]requirements.Requirement) [][]requirements.Requirement {
-	if len(a) == 0 {
-		return b
-	}
-	if len(b) == 0 {
-		return a
-	}
-	var all, possible [][]requirements.Requirement
-	seen := map[string]bool{}
-	for _, x := range a {
-		for _, y := range b {
-			both := slices.Concat(x, y)
-			means := requirements.NewSet(both...).FullText()
-			if seen[means] {
-				continue
-			}
-			seen[means] = true
-			all = append(all, both)
-			if requirements.NewSet(x...).Intersects(requirements.NewSet(y...)) {
-				possible = append(possible, both)
-			}
-		}
-	}
-	if len(possible) == 0 {
-		return all
-	}
-	return possible
-}
-
 // FillPod fills in what the volumes of the pod allow. A pod that has run before is not judged again: problems of its
 // volumes are left out. Of pods that wait for a claim that one pod at a time may use, the first that is filled gets it.
 func (s *Storage) FillPod(p *cluster.Pod) {
 	zones, problems := s.allowedRequirements(p.Namespace, p.UnreadClaims, p.NodeName != "")
-	p.VolumeZones = combineAlternatives(p.VolumeZones, zones)
+	p.VolumeZones = requirements.CombineAlternatives(p.VolumeZones, zones)
 	p.Volumes = s.attachedVolumes(p.Namespace, p.UnreadClaims)
 	for _, v := range p.Volumes {
 		if s.OptIn[v.Driver] {

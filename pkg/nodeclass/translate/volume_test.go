@@ -148,37 +148,6 @@ func TestLocalVolumesStayOnTheirNode(t *testing.T) {
 	}
 }
 
-func TestAlternativesOfSeveralVolumes(t *testing.T) {
-	zone := func(names ...string) []requirements.Requirement {
-		return []requirements.Requirement{requirements.Of("topology.kubernetes.io/zone", names...)}
-	}
-	both := func(a, b []requirements.Requirement) []requirements.Requirement {
-		return []requirements.Requirement{a[0], b[0]}
-	}
-	a, b, c, bc := zone("a"), zone("b"), zone("c"), zone("b", "c")
-	got := combineAlternatives([][]requirements.Requirement{a, bc}, [][]requirements.Requirement{b, c})
-	if diff := cmp.Diff([][]requirements.Requirement{both(bc, b), both(bc, c)}, got); diff != "" {
-		t.Errorf("those that contradict themselves are left out (-want +got):\n%s", diff)
-	}
-	got = combineAlternatives([][]requirements.Requirement{b, bc}, [][]requirements.Requirement{b, bc})
-	if diff := cmp.Diff([][]requirements.Requirement{both(b, b), both(bc, bc)}, got); diff != "" {
-		t.Errorf("so are those that mean what another one means (-want +got):\n%s", diff)
-	}
-	long := zone("a", "b", "c", "d", "e", "f", "y")
-	other := zone("a", "b", "c", "d", "e", "f", "z")
-	got = combineAlternatives([][]requirements.Requirement{long, other}, [][]requirements.Requirement{{requirements.Any("disk")}})
-	if len(got) != 2 {
-		t.Errorf("alternatives that differ behind what is printed of them both stay, got %v", got)
-	}
-	got = combineAlternatives([][]requirements.Requirement{a}, [][]requirements.Requirement{b, c})
-	if diff := cmp.Diff([][]requirements.Requirement{both(a, b)}, got); diff != "" {
-		t.Errorf("where all contradict themselves one stays (-want +got):\n%s", diff)
-	}
-	if got = combineAlternatives(nil, [][]requirements.Requirement{a}); len(got) != 1 {
-		t.Errorf("no limit and one: %v", got)
-	}
-}
-
 // Many volumes of one storage class whose terms overlap have no more alternatives than one; of classes that have nothing
 // to do with each other a pod may have a few.
 func TestAlternativesOfManyVolumes(t *testing.T) {
